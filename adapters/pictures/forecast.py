@@ -46,12 +46,14 @@ def draw_forecast(found: Mapping[str, Any], *, zone: str, width: float = 960, na
 
 
 def describe_forecast(found: Mapping[str, Any]) -> str:
-    """Return in words how much is due, and how much of it was simulated."""
+    """Return in words how much is due, and of how many of the due leads that was judged."""
     sums = {kind: sum(hour[kind] for hour in found["hours"]) for kind in UNITS}
     due = ", ".join(f"{count:,} {UNITS[kind]}" for kind, count in sums.items() if count) or "Nothing is due"
-    left_out = found["left_out"]
-    rest = "more than 10,000 due leads" if left_out is None else f"{left_out:,} due leads" if left_out else ""
-    return f"{due} of {found['leads']:,} leads" + (f"; without {rest} beyond the limit" if rest else "")
+    left_out, judged = found["left_out"], found["limit"]
+    if left_out == 0:
+        return f"{due} of {found['leads']:,} leads"
+    total = "more than 10,000" if left_out is None else f"{judged + left_out:,}"
+    return f"{due}. Judged: {judged:,} of {total} due leads, the soonest first"
 
 
 def _counts(found: Mapping[str, Any], zone: str) -> tuple[Counter[tuple[date, int]], Counter[tuple[str, int]]]:

@@ -1,4 +1,7 @@
-"""What will be due, where and when, and what expires first? The forecast of the API as heat maps."""
+"""What will be due, where and when, and what expires first? The forecast of the API as heat maps.
+
+Thousands of leads are simulated for it, which takes seconds: the page is there at once, and asks for the forecast itself.
+"""
 
 from functools import partial
 from typing import Any
@@ -25,7 +28,7 @@ async def show(visit: Visit) -> Reply:
     """Show the page, with the form that asks what a change would change."""
     may_ask = all(visit.may(name) for name in what_if_page.NEEDS)
     form = await what_if_page.form_of(visit, what_if_page.FIRST_TRIED) if may_ask else {}
-    return visit.page("forecast.html", title="Forecast", may_ask=may_ask, **form, **await _found(visit))
+    return visit.page("forecast.html", title="Forecast", may_ask=may_ask, spans=SPANS, hours=_hours(visit), **form)
 
 
 async def show_part(visit: Visit) -> Reply:
@@ -33,13 +36,14 @@ async def show_part(visit: Visit) -> Reply:
     return visit.page("forecast_part.html", **await _found(visit))
 
 
-async def _found(visit: Visit) -> dict[str, Any]:
+def _hours(visit: Visit) -> str:
     hours = str(visit.query.get("hours", ""))
-    hours = hours if hours in SPANS else DEFAULT
-    found = (await visit.fetch("forecast_leads", {"hours": hours}))["forecast"]
+    return hours if hours in SPANS else DEFAULT
+
+
+async def _found(visit: Visit) -> dict[str, Any]:
+    found = (await visit.fetch("forecast_leads", {"hours": _hours(visit)}))["forecast"]
     return {
-        "hours": hours,
-        "spans": SPANS,
         "forecast": found,
         "sentence": describe_forecast(found),
         "by_day": show_picture(partial(_draw, found, visit.zone, 0), "day"),

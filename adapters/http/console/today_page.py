@@ -1,11 +1,14 @@
 """What is happening now, what is wrong, and since when? The first page, which goes on by itself.
 
 First the sentences that need somebody, then the counts, then what waits longest and why. Everything is what the API answers.
+
+A large company is not counted in a second. The page is there with what was answered by then, says that more is counted, and
+asks for the whole of it.
 """
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -37,6 +40,9 @@ NOT_CARRIED_SHARE, NOT_CARRIED_LEAST = 0.5, 5
 OPT_OUT_SHARE, OPT_OUTS_LEAST = 0.1, 10
 """Of the leads of a day, a tenth, and ten at least. Carriers look at senders whose texts a few per cent answer with STOP."""
 
+LOAD_SECONDS = 0.7
+"""How long the page waits for answers before it is sent: with the rest of a request, it is there within a second."""
+
 LATELY = 5 * MINUTE
 """Of which "now" is a mean: a minute alone says little where few leads come."""
 
@@ -64,7 +70,7 @@ class Alarm(Struct, frozen=True):
 
 async def show(visit: Visit) -> Reply:
     """Show the page."""
-    return visit.page("today.html", title="Today", **await _found(visit))
+    return visit.page("today.html", title="Today", **await _found(visit, seconds=LOAD_SECONDS))
 
 
 async def show_part(visit: Visit) -> Reply:
@@ -73,8 +79,29 @@ async def show_part(visit: Visit) -> Reply:
     return visit.page("today_part.html", **await _found(visit))
 
 
-async def _found(visit: Visit) -> dict[str, Any]:
-    """Return all that the page shows; None stands for what the visitor's teams do not grant."""
+async def find_answers(
+    questions: Mapping[str, Awaitable[Any]], ends_at: float | None
+) -> tuple[dict[str, Any], frozenset[str]]:
+    """Return the answers by name, None for those that did not come until a second of the loop's clock, and their names.
+
+    Raises what a question raises.
+    """
+    tasks = {name: asyncio.ensure_future(question) for name, question in questions.items()}
+    seconds = None if ends_at is None else max(0.0, ends_at - asyncio.get_running_loop().time())
+    done, late = await asyncio.wait(tasks.values(), timeout=seconds, return_when=asyncio.FIRST_EXCEPTION)
+    for task in late:
+        task.cancel()  # an answer that visitors share goes on, and is there when the page asks for all of it
+    await asyncio.gather(*late, return_exceptions=True)
+    answers = {name: task.result() if task in done else None for name, task in tasks.items()}
+    return answers, frozenset(name for name, task in tasks.items() if task in late)
+
+
+async def _found(visit: Visit, *, seconds: float | None = None) -> dict[str, Any]:
+    """Return all that the page shows; None stands for what the visitor's teams do not grant.
+
+    Within `seconds` it also stands for what is not answered yet: then `is_partial`.
+    """
+    ends_at = None if seconds is None else asyncio.get_running_loop().time() + seconds
     now = Instant(visit.now // MINUTE * MINUTE)  # by the minute, so that open pages ask the same
     due = LATE_LEADS
     one = {"page": 1, "per_page": 1}
@@ -110,12 +137,15 @@ async def _found(visit: Visit) -> dict[str, Any]:
         "gateways": ("operator_gateways", {}),
         **questions_of_money(now),
     }
-    answers = await asyncio.gather(*(visit.look(name, fields) for name, fields in questions.values()))
-    found: dict[str, Any] = dict(zip(questions, answers, strict=True))
+    asked = {name: visit.look(*question) for name, question in questions.items()}
+    found, late = await find_answers(asked, ends_at)
     caps = sorted((*_bars(found, "buyers", now), *_bars(found, "groups", now)), key=lambda bar: -bar.share)[:CAPS_SHOWN]
-    flood = await find_flood(visit, found["opted_out"], now)
     oldest = _first(found["late"]) or _first(found["due"])
-    why = None if oldest is None else await visit.look("why_lead", path={"id": oldest["id"]})
+    further: dict[str, Awaitable[Any]] = {"flood": find_flood(visit, found["opted_out"], now)}
+    if oldest is not None:
+        further["why"] = visit.look("why_lead", path={"id": oldest["id"]})
+    known, later = await find_answers(further, ends_at)
+    why = known.get("why")
     return {
         **found,
         "counts": {
@@ -129,10 +159,11 @@ async def _found(visit: Visit) -> dict[str, Any]:
         "oldest": oldest,
         "why": None if why is None else why["why"],
         "next": _first(found["waiting"]),
-        "alarms": list(find_alarms({**found, "flood": flood}, caps, visit.now, is_old=bool(visit.unshown))),
+        "alarms": list(find_alarms({**found, "flood": known["flood"]}, caps, visit.now, is_old=bool(visit.unshown))),
         "behind": [row for row in ([] if found["lags"] is None else found["lags"]["lags"]) if row["lag"]],
-        "is_new": _is_new(found),
-        "is_granted_nothing": all(answer is None for answer in answers),
+        "is_partial": bool(late or later),
+        "is_new": not late and _is_new(found),
+        "is_granted_nothing": not late and all(answer is None for answer in found.values()),
         "hour_ago": hour_ago,
         "now_text": to_rfc3339(now),
         "late_text": to_rfc3339(now - LATE),

@@ -123,10 +123,10 @@ def _describe_hours(median: float, most: float) -> str:
 def _describe_left_out(found: Mapping[str, Any]) -> str:
     """Return how many waiting leads were not judged; empty where all were."""
     parts = []
-    if found["left_out"] is None:
-        parts.append(f"More than 10,000 leads wait: {found['judged']:,} were judged, the soonest first.")
-    elif found["left_out"]:
-        parts.append(f"{found['left_out']:,} more wait and were not judged: the soonest come first.")
+    judged, left_out = found["judged"], found["left_out"]
+    if left_out != 0:
+        total = "more than 10,000" if left_out is None else f"{judged + left_out:,}"
+        parts.append(f"Judged: {judged:,} of {total} waiting leads, the soonest first.")
     if found["cut"]:
         parts.append(f"{found['cut']:,} could not be simulated to the end, and count nowhere.")
     return " ".join(parts)

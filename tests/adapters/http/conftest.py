@@ -25,6 +25,7 @@ from adapters.embedded.log import EmbeddedLog
 from adapters.gateway.addresses import networks
 from adapters.gateway.ports import MailError
 from adapters.http.app import Api, build_app
+from adapters.http.console import today_page
 from adapters.http.exchange.identity import hash_private_key
 from adapters.http.exchange.impression_log import LogImpressions
 from adapters.http.exchange.issuers import Issuers
@@ -371,6 +372,12 @@ async def alone(postgres_dsn: str) -> AsyncIterator[Town]:
     """A deployment over a database of its own."""
     async with migrated(postgres_dsn) as dsn, deployed(dsn, UNLIMITED) as place:
         yield place
+
+
+@pytest.fixture(autouse=True)
+def today_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let Today wait for all of its answers, which a busy machine does not have within a second."""
+    monkeypatch.setattr(today_page, "LOAD_SECONDS", WAIT_SECONDS)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")

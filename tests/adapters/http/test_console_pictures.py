@@ -273,7 +273,10 @@ async def test_a_draft_is_published(town: Any, company: Any) -> None:
 async def test_the_forecast_is_shown_as_heat_maps(town: Any, company: Any) -> None:
     await submitted(company)
     browser = await visitor(town, company)
-    for path in ("/console/forecast", "/console/forecast/part?hours=72", "/console/forecast?hours=<b>"):
+    whole = await browser.get("/console/forecast?hours=<b>")
+    assert "Simulating the leads that are due" in whole.text
+    assert 'hx-get="/console/forecast/part?hours=24" hx-trigger="load"' in whole.text
+    for path in ("/console/forecast/part", "/console/forecast/part?hours=72", "/console/forecast/part?hours=<b>"):
         page = await browser.get(path)
         assert page.status_code == 200, page.text
         assert "1 e-mails of 1 leads" in page.text
@@ -284,4 +287,4 @@ async def test_the_forecast_is_shown_as_heat_maps(town: Any, company: Any) -> No
 async def test_a_company_without_data_reads_what_to_do_first(town: Any, company: Any) -> None:
     browser = await visitor(town, company)
     assert "There is no schedule yet" in (await browser.get("/console/schedules")).text
-    assert "Nothing is due of 0 leads" in (await browser.get("/console/forecast")).text
+    assert "Nothing is due of 0 leads" in (await browser.get("/console/forecast/part")).text

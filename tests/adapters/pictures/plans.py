@@ -63,7 +63,8 @@ FORECAST: dict[str, Any] = {
     "from": "2026-10-31T14:20:00Z",
     "to": "2026-11-02T14:20:00Z",
     "leads": 42,
-    "left_out": 3,
+    "limit": 1_000,
+    "left_out": 3_309,
     "hours": [
         {
             "from": f"2026-{day}T{hour}:00:00Z",

@@ -16,7 +16,7 @@ from msgspec import convert, structs
 from adapters.pictures.call_hours import draw_connect_rates
 from adapters.pictures.flow import draw_flow
 from adapters.pictures.flow_layout import Box, lay_out_jumps
-from adapters.pictures.forecast import draw_forecast
+from adapters.pictures.forecast import describe_forecast, draw_forecast
 from adapters.pictures.heat_map import HeatMap, HeatRow, draw_heat_map
 from adapters.pictures.markup import clip_text, element, text_width
 from adapters.pictures.picture import Picture, stacked, to_inline_svg, to_page, to_svg, to_table
@@ -246,8 +246,20 @@ def test_a_skipped_hour_of_a_forecast_has_no_count() -> None:
     assert next(row for row in by_day.rows if row[0] == "Sun 8 Mar")[3] == ""
 
 
+@pytest.mark.parametrize(
+    ("left_out", "said"),
+    [
+        (0, "of 42 leads"),
+        (3_309, "Judged: 1,000 of 4,309 due leads, the soonest first"),
+        (None, "Judged: 1,000 of more than 10,000 due leads, the soonest first"),
+    ],
+)
+def test_a_forecast_says_of_how_many_leads_it_is(left_out: int | None, said: str) -> None:
+    assert describe_forecast({**FORECAST, "left_out": left_out}).endswith(said)
+
+
 def test_a_forecast_of_nothing_says_so() -> None:
-    by_day, by_state = draw_forecast({**FORECAST, "hours": []}, zone="UTC")
+    by_day, by_state = draw_forecast({**FORECAST, "hours": [], "left_out": 0}, zone="UTC")
     assert "Nothing is due of 42 leads" in by_day.description
     assert by_state.description.startswith("No actions are due.")
 

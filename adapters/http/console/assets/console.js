@@ -30,6 +30,26 @@
     if (problem) return document.importNode(problem, true);
     return boxOf("bad", (answer.body.textContent || "This was refused.").replace(/\s+/g, " ").trim().slice(0, 600));
   };
+  // Beside a button, as near as its row or field lets it be; without one, beside the form or field that was used.
+  const putBeside = (source, button, box) => {
+    const host = button ? button.closest(".actions, .field, li, td, form") || button : source;
+    if (host.matches("form, li, td")) host.append(box);
+    else host.after(box);
+  };
+  // Who has asked for something that is not there at once sees that it is worked on.
+  const WORKS_AFTER = 300;
+  const showWork = (source, button) => {
+    const sign = document.createElement("p");
+    Object.assign(sign, { className: "working", textContent: (button && button.dataset.works) || "Working …" });
+    sign.setAttribute("role", "status");
+    const timer = setTimeout(() => source.isConnected && putBeside(source, button, sign), WORKS_AFTER);
+    source.setAttribute("aria-busy", "true");
+    return () => {
+      clearTimeout(timer);
+      sign.remove();
+      source.removeAttribute("aria-busy");
+    };
+  };
   // What a page asks for by itself and does not get is said at its top, until it gets it.
   const notice = () => document.getElementById("notice");
   const say = (box) => {
@@ -54,10 +74,7 @@
     };
     const place = () => {
       if (!find()) return notice().after(shown.box);
-      const { source, button, box } = shown;
-      const host = button ? button.closest(".actions, .field, li, td, form") || button : source;
-      if (host.matches("form, li, td")) host.append(box);
-      else host.after(box);
+      putBeside(shown.source, shown.button, shown.box);
     };
     const fieldOf = (name) => {
       const elements = shown.source && shown.source.elements;
@@ -139,15 +156,26 @@
     return { show, clear, renewed, says: (text) => Boolean(shown) && shown.box.textContent === text };
   })();
   // A request of htmx is the page's own, or one that a person made with a form or a button.
-  const isOwn = (source) => source.matches("[data-live], [data-still], #checks, [hx-trigger^=every]");
-  const fail = (config, box) => {
-    if (isOwn(config.elt)) return say(box);
+  const isOwn = (source) => source.matches("[data-live], [data-still], [data-later], #checks, [hx-trigger^=every]");
+  const madeBy = (config) => {
     const event = config.triggeringEvent || {}, form = config.elt.closest("form") || config.elt;
-    refusals.show(form, event.submitter || form.querySelector("button.primary, button"), box, /^(submit|click)$/.test(event.type));
+    return [form, event.submitter || form.querySelector("button.primary, button"), /^(submit|click)$/.test(event.type)];
   };
+  const fail = (config, box) => {
+    // A part that comes later and does not come says so in its place.
+    if ("later" in config.elt.dataset) return config.elt.replaceChildren(box);
+    if (isOwn(config.elt)) return say(box);
+    const [form, button, takesFocus] = madeBy(config);
+    refusals.show(form, button, box, takesFocus);
+  };
+  const works = new WeakMap();
   document.addEventListener("htmx:beforeRequest", (event) => {
-    if (!isOwn(event.detail.elt)) refusals.clear();
+    if (isOwn(event.detail.elt)) return;
+    refusals.clear();
+    const [form, button] = madeBy(event.detail.requestConfig);
+    works.set(event.detail.xhr, showWork(form, button));
   });
+  document.addEventListener("htmx:afterRequest", (event) => (works.get(event.detail.xhr) || (() => {}))());
   document.addEventListener("htmx:sendError", (event) => fail(event.detail.requestConfig, boxOf("bad", SILENT)));
   document.addEventListener("htmx:timeout", (event) => fail(event.detail.requestConfig, boxOf("bad", SLOW)));
   document.addEventListener("htmx:responseError", (event) => {
@@ -329,8 +357,11 @@
     if (sending.has(form)) return;
     sending.add(form);
     refusals.clear();
-    const silent = () => refusals.show(form, button, boxOf("bad", SILENT));
-    send(form, button, new FormData(form, button)).catch(silent).finally(() => sending.delete(form));
+    const silent = () => refusals.show(form, button, boxOf("bad", SILENT)), stopWork = showWork(form, button);
+    send(form, button, new FormData(form, button)).catch(silent).finally(() => {
+      stopWork();
+      sending.delete(form);
+    });
   });
   // What the API says of a form that is being typed is shown beside the field that it names.
   document.addEventListener("htmx:afterSwap", (event) => {
