@@ -32,7 +32,7 @@ from tests.simulation import cluster, traffic, virtual
 from tests.simulation.invariants import Findings
 from tests.simulation.run import Result, World
 
-SEED = 436
+SEED = 440
 """The one of those tried whose run holds all of `kinds.txt`; it draws `PARTITIONS`."""
 
 ASKED = 100

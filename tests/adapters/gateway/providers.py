@@ -22,7 +22,7 @@ class Voice:
     def __init__(self, answer: Answer = good("connected_human")) -> None:  # noqa: B008 - a constant answer
         self.asked: list[str] = []
         self.gates: dict[str, asyncio.Event] = {}
-        self.pressed: list[tuple[str, str]] = []
+        self.pressed: list[tuple[str | None, str]] = []
         self.hung_up: list[str] = []
         self._answer = answer
 
