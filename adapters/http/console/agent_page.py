@@ -55,6 +55,9 @@ ID_DIGITS_MAX = 16
 SCRIPT_SHOWN_MAX = 2 * SCRIPT_LENGTH_MAX
 """Characters of a script with its tokens put in."""
 
+CALLBACK = "schedule_callback_at"
+"""The API's name of the time to call back, which a disposition may need."""
+
 TOKENS = "post_call_tokens."
 TOKEN, TOKEN_BEFORE = "token.", "token_before."
 """How the form names a field that the agent fills in, and what it said before."""
@@ -141,7 +144,7 @@ async def judge(visit: Visit) -> Reply:
         fields["post_call_tokens"] = tokens
     if typed["callback"]:
         stated = str(visit.form.get("callback_zone", ""))
-        fields["schedule_callback_at"] = _read_local(typed["callback"], stated if is_zone(stated) else visit.zone)
+        fields[CALLBACK] = _read_local(typed["callback"], stated if is_zone(stated) else visit.zone)
     answer = await visit.call("update_call", fields, path={"id": call_id})
     if answer.is_refused:
         return await _page(
@@ -154,10 +157,12 @@ async def judge(visit: Visit) -> Reply:
     return visit.go_to(_url(visit, "call"))
 
 
-def _places(errors: Iterable[str]) -> dict[str, str]:
-    """Return the fields of the form that the fields of a call are typed in, by the name of a fault."""
-    names = {"schedule_callback_at": "callback", "agent_call_disposition_notes": "notes"}
-    return {name: names.get(name) or name.replace(TOKENS, TOKEN, 1) for name in errors}
+def _places(errors: Mapping[str, Iterable[str]]) -> dict[str, str]:
+    """Return the field of the form at which each fault is shown: the one that it names, or that it says to send."""
+    names = {CALLBACK: "callback", "agent_call_disposition_notes": "notes"}
+    found = {name: names.get(name) or name.replace(TOKENS, TOKEN, 1) for name in errors}
+    missing = {name: "callback" for name, sentences in errors.items() if any(CALLBACK in one for one in sentences)}
+    return {**found, **missing}
 
 
 async def _page(
@@ -277,13 +282,20 @@ async def _field_type(visit: Visit, call: Mapping[str, Any], lead: Mapping[str, 
     if answer is None:
         return None
     shown = filled(answer["contact_field_type"], record_columns("contact_field_type"))
-    tokens = {**((lead or {}).get("data") or {}), **(call["token_values"] or {})}
+    tokens = _known(call, lead, [one["key"] for one in shown["fields"] or ()])
     script = _with_tokens(shown["script"] or "", tokens)
     return {
         "name": shown["name"],
+        "known": tokens,
         "script": script,
         "fields": [_shown_field(one, tokens.get(one["key"])) for one in shown["fields"] or ()],
     }
+
+
+def _known(call: Mapping[str, Any], lead: Mapping[str, Any] | None, filled_in: Iterable[str] = ()) -> dict[str, Any]:
+    """Return the tokens of a call: of its lead as it is now, and of the call what the agent fills in, or the lead lacks."""
+    of_call, of_lead = call["token_values"] or {}, (lead or {}).get("data") or {}
+    return {**of_call, **of_lead, **{key: of_call[key] for key in filled_in if key in of_call}}
 
 
 def _with_tokens(script: str, tokens: Mapping[str, Any]) -> str:
@@ -312,14 +324,15 @@ async def _work(visit: Visit, call: Mapping[str, Any], opened: OpenedCalls) -> d
     typed = opened.typed.get(str(call["id"]))
     lead = await visit.ask("show_lead", path={"id": call["lead_id"]}) if call["lead_id"] is not None else None
     shown_lead = None if lead is None else filled(lead["lead"], LEAD_COLUMNS)
-    zone = _zone_of(call, shown_lead)
+    zone, field_type = _zone_of(call, shown_lead), await _field_type(visit, call, shown_lead)
     dispositions = await visit.look("list_call_dispositions", {"per_page": RECORDS_READ})
     return {
         "call": call,
         "lead": shown_lead,
         "zone": zone or visit.zone,
         "is_zone_known": bool(zone),
-        "field_type": await _field_type(visit, call, shown_lead),
+        "field_type": field_type,
+        "known": _known(call, shown_lead) if field_type is None else field_type["known"],
         "dispositions": [] if dispositions is None else _sorted(rows_of(dispositions), "call_disposition"),
         "notes_max": NOTES_LENGTH_MAX,
         "is_typed": str(call["id"]) in opened.typed,

@@ -186,11 +186,12 @@ async def show_hours(visit: Visit) -> Reply:
 async def show_hours_csv(visit: Visit) -> Reply:
     """Answer with the same numbers as a file: a row for each hour of a week."""
     found = await _week_of_calls(visit)
-    lines = ["weekday,hour,calls,connected,connect_rate"]
+    lines = ["weekday,hour,calls,connected,connect_rate,time_zone"]
     for day, label in enumerate(DAYS):
         for hour in range(24):
             calls, connected = found.calls[day, hour], found.connected[day, hour]
-            lines.append(f"{label},{hour},{calls},{connected},{f'{connected / calls:.4f}' if calls else ''}")
+            rate = f"{connected / calls:.4f}" if calls else ""
+            lines.append(f"{label},{hour},{calls},{connected},{rate},{visit.zone}")
     named = {"Content-Disposition": 'attachment; filename="connect-rate.csv"'}
     return Reply(
         content="".join(f"{line}\r\n" for line in lines).encode(),

@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from functools import partial
+from hashlib import sha256
 from typing import Any, Literal, TypeVar, cast
 
 from msgspec import Struct
@@ -50,6 +51,9 @@ CHANGES = "/changes"
 """Ending of the path at which a page follows the changes of its part."""
 
 Fields = Mapping[str, Any]
+
+WHO_LENGTH = 16
+"""Digits of what tells users apart."""
 
 T = TypeVar("T")
 
@@ -291,6 +295,7 @@ class Visit:
             "zone": self.zone,
             "speed": services.settings.speed,
             "company": company,
+            "who": self._who,
             "user_email": None if self.access is None else self.access.user_email,
             "operator_name": None if self.operator is None else self.operator.name,
             "staleness": self.staleness,
@@ -307,6 +312,13 @@ class Visit:
                 if page.label and self._is_reachable(page)
             ],
         }
+
+    @property
+    def _who(self) -> str:
+        """Return what tells one user from another to a browser, which holds what one has typed; empty for no user."""
+        if self.access is None:
+            return ""
+        return sha256(f"{self.access.company_id} {self.access.user_email}".encode()).hexdigest()[:WHO_LENGTH]
 
     def _is_reachable(self, page: ConsolePage) -> bool:
         signed_in = {"user": self.access, "operator": self.operator, "either": self.access or self.operator, "open": True}

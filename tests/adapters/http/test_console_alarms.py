@@ -335,7 +335,7 @@ async def test_the_age_of_a_page_is_said_by_the_clock_of_its_reader() -> None:
         "ever; the pages catch up by themselves."
     )
     long_ago = explain_unshown(Unshown(decided_at=NOW - 50 * HOUR, is_standing=True), NOW, "UTC")
-    assert long_ago.startswith("What you see is as of 15 Jun, 15:00 EDT (2 d 2 h ago): the projector stands still:")
+    assert long_ago.startswith("What you see is as of 15 Jun, 15:00 UTC (2 d 2 h ago): the projector stands still:")
 
 
 async def test_a_log_that_is_away_keeps_no_page_away() -> None:

@@ -204,6 +204,7 @@ async def test_the_connect_rate_is_shown_by_hour_and_weekday(town: Any, reported
         "calls": "4",
         "connected": "2",
         "connect_rate": "0.5000",
+        "time_zone": "UTC",
     }
     none = await browser.get(f"{REPORTS}/hours", params={"weeks": "<b>", "call_disposition_id": "7"})
     assert "No call began" in none.text

@@ -7,7 +7,8 @@ import pytest
 
 from adapters.http.console import today_page
 from adapters.http.console.today_page import find_answers
-from tests.adapters.http.console_browser import READER, visitor
+from tests.adapters.http.conftest import WAIT_SECONDS
+from tests.adapters.http.console_browser import Browser, invite, visitor
 from tests.adapters.http.test_console_pages import PART, lead
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -44,12 +45,11 @@ async def test_a_page_that_is_not_counted_yet_says_so_and_asks_for_the_rest(
     town: Any, company: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await lead(company, await company.schedule(name="Winter"), 1301)
-    browser = await visitor(town, company)
-    whole = await browser.get("/console")
-    assert 'hx-get="/console/today" hx-trigger="renew"' in whole.text
-    assert "Counting" not in whole.text
     monkeypatch.setattr(today_page, "LOAD_SECONDS", 0.0)
-    page = await browser.get("/console")
+    await invite(company, "ada@example.com", superuser=True)
+    browser = Browser(town)
+    assert (await browser.sign_in(company, "ada@example.com")).status_code == 303
+    page = await browser.get("/console")  # the first one: nobody has asked for an answer that is shared
     assert page.status_code == 200
     assert 'hx-get="/console/today" hx-trigger="load, renew"' in page.text
     assert "Counting … What is not here yet appears by itself." in page.text
@@ -58,13 +58,12 @@ async def test_a_page_that_is_not_counted_yet_says_so_and_asks_for_the_rest(
     part = await browser.get("/console/today", headers=PART)
     assert "Counting" not in part.text
     assert "submitted in an hour" in part.text
+    monkeypatch.setattr(today_page, "LOAD_SECONDS", WAIT_SECONDS)
+    whole = await browser.get("/console")
+    assert 'hx-get="/console/today" hx-trigger="renew"' in whole.text
+    assert "Counting" not in whole.text
 
 
-async def test_a_page_of_whom_nothing_is_granted_says_so_once_that_is_known(
-    town: Any, company: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_page_of_whom_nothing_is_granted_says_so_once_that_is_known(town: Any, company: Any) -> None:
     nobody = await visitor(town, company, permissions={"offer": {"actions": ["read"]}})
     assert "Nothing is shown to you yet" in (await nobody.get("/console")).text
-    reader = await visitor(town, company, "bob@example.com", permissions=READER)
-    monkeypatch.setattr(today_page, "LOAD_SECONDS", 0.0)
-    assert "Nothing is shown to you yet" not in (await reader.get("/console")).text

@@ -56,6 +56,7 @@
     if (!notice() || refusals.says(box.textContent)) return;
     box.removeAttribute("role");
     notice().replaceChildren(box);
+    refusals.keepInView();
   };
   // What a person asked for and did not get is said in one way on every page: at the button and at each wrong field. It has the
   // focus, and stays until the next action, whatever the page asks for by itself meanwhile.
@@ -69,7 +70,7 @@
       if (shown.source.isConnected && (!shown.button || shown.button.isConnected)) return true;
       shown.source = [...document.querySelectorAll(SOURCES)].find((one) => pathOf(one) === shown.path);
       const buttons = shown.source ? [...shown.source.querySelectorAll("button")] : [];
-      shown.button = shown.key ? buttons.find((one) => keyOf(one) === shown.key) : shown.button && buttons[0];
+      shown.button = buttons.find((one) => keyOf(one) === shown.key);
       return Boolean(shown.source);
     };
     const place = () => {
@@ -123,7 +124,12 @@
       shown = null;
       for (const one of document.querySelectorAll("main > .says.good[role=status], main > [data-problem]")) one.remove();
     };
+    // What was judged before, or is judged meanwhile of what is typed, does not say the opposite beside it.
+    const hideVerdict = () => {
+      for (const one of document.querySelectorAll("[data-verdict]")) one.remove();
+    };
     const show = (source, button, box, takesFocus = true) => {
+      const hasFocus = takesFocus || (shown && document.activeElement === shown.box);
       clear();
       Object.assign(box, { id: "refusal", tabIndex: -1 });
       box.setAttribute("role", "alert");
@@ -132,8 +138,8 @@
       place();
       mark();
       if (notice() && notice().textContent === box.textContent) notice().replaceChildren();
-      for (const one of document.querySelectorAll("[data-verdict]")) one.remove();
-      if (takesFocus) box.focus();
+      hideVerdict();
+      if (hasFocus) box.focus();
     };
     let hadFocus = false;
     document.addEventListener("htmx:beforeSwap", (event) => {
@@ -147,13 +153,18 @@
         if (shown.source && fieldOf(one.dataset.at) === event.target) shown.corrected.add(one.dataset.at);
       mark();
     });
+    const keepInView = () => {
+      if (shown && document.activeElement === shown.box) shown.box.scrollIntoView({ block: "nearest" });
+    };
     const renewed = () => {
       if (!shown) return;
       if (!shown.box.isConnected) place();
       mark();
+      hideVerdict();
       if (hadFocus) shown.box.focus({ preventScroll: true });
+      keepInView();
     };
-    return { show, clear, renewed, says: (text) => Boolean(shown) && shown.box.textContent === text };
+    return { show, clear, renewed, keepInView, says: (text) => Boolean(shown) && shown.box.textContent === text };
   })();
   // A request of htmx is the page's own, or one that a person made with a form or a button.
   const isOwn = (source) => source.matches("[data-live], [data-still], [data-later], #checks, [hx-trigger^=every]");
@@ -171,8 +182,8 @@
   const works = new WeakMap();
   document.addEventListener("htmx:beforeRequest", (event) => {
     if (isOwn(event.detail.elt)) return;
-    refusals.clear();
-    const [form, button] = madeBy(event.detail.requestConfig);
+    const [form, button, isPressed] = madeBy(event.detail.requestConfig);
+    if (isPressed) refusals.clear();
     works.set(event.detail.xhr, showWork(form, button));
   });
   document.addEventListener("htmx:afterRequest", (event) => (works.get(event.detail.xhr) || (() => {}))());
@@ -186,6 +197,7 @@
     const xhr = event.detail.xhr;
     if (xhr.status >= 400) return;
     renew(xhr.getResponseHeader("X-CSRF-Token"));
+    if (!isOwn(event.detail.requestConfig.elt)) refusals.clear();
     if (notice()) notice().replaceChildren();
   });
   // A page that shows what is happening holds one stream, which says when its part has changed; then it asks for the part.
@@ -294,14 +306,19 @@
     fill();
     return { fill, drop };
   })();
-  // What a person has unfolded in a part that is asked for again stays unfolded, and what they folded folded.
+  // What a person has unfolded in a part that is asked for again stays unfolded, and what they folded folded. A field in a fold
+  // loses the focus while the part is swapped, and gets it back.
   const folds = new Map();
+  let focused = "";
   document.addEventListener("htmx:beforeSwap", (event) => {
     folds.clear();
+    focused = document.activeElement.id;
     for (const one of event.detail.target.querySelectorAll("details[id]")) folds.set(one.id, one.open);
   });
   document.addEventListener("htmx:afterSwap", (event) => {
     for (const one of event.detail.target.querySelectorAll("details[id]")) if (folds.has(one.id)) one.open = folds.get(one.id);
+    const field = document.activeElement === document.body && focused && document.getElementById(focused);
+    if (field) field.focus({ preventScroll: true });
   });
   // A form is sent without leaving its page: a refusal, an ended session and an outage lose nothing that was typed.
   const sending = new WeakSet();
