@@ -32,6 +32,7 @@ NEUTRAL = frozenset(
         *("page", "per_page", "cursor", "order", "order_dir", "columns", "root", "ids", "id", "serializer", "time_zone"),
         *("created_at_from", "created_at_to", "created_at_label", "category", "pivot", "group_by", "stat"),
         "recent_call_disposition_id",  # ids of what the list itself does not show
+        "lead_id",  # every answer shows it
     }
 )
 """Parameters that name no field, or name fields by their values."""
