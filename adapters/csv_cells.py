@@ -13,7 +13,7 @@ import csv
 import re
 from typing import Any, Protocol
 
-import msgspec
+from schemas.wire import to_json
 
 _SIGNS = r"=+\-@" + "\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b\u2212\u207a\u207b\u207c"
 """What begins a formula: the usual signs, and those of full width, small, raised, and the minus sign."""
@@ -57,7 +57,7 @@ def format_csv_cell(value: Any) -> Any:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, dict | list | tuple):
-        value = msgspec.json.encode(value).decode()
+        value = to_json(value).decode()
     if isinstance(value, str) and not _NUMBER.fullmatch(value):
         return _WRITTEN.sub("'", value)
     return value

@@ -3,11 +3,13 @@
 Each entity has its own key and is small, so that one change rewrites little.
 """
 
+from decimal import Decimal
 from typing import Any
 
 from msgspec import Struct
 
 from schemas.instant import EPOCH, HOUR, Instant
+from schemas.money import NOTHING
 from schemas.schedule import RouteBy
 from schemas.wire import Entity
 
@@ -28,7 +30,7 @@ class CapUsage(Struct, omit_defaults=True):
     began_at: Instant = EPOCH
     ends_at: Instant | None = None
     after: int = 0
-    used: dict[str, float] = {}
+    used: dict[str, Decimal] = {}
     open: dict[str, int] = {}
 
 
@@ -37,7 +39,7 @@ class EarnedDay(Struct, array_like=True, frozen=True):
 
     day: int
     calls: int = 0
-    revenue: float = 0.0
+    revenue: Decimal = NOTHING
 
 
 class AgentState(Entity, kw_only=True):

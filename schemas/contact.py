@@ -4,11 +4,13 @@ Each entity has its own key (`schemas.state`) and is replaced whole: a decision 
 decisions needs no old rules. `version` rises with every change of an entity, also through moves.
 """
 
+from decimal import Decimal
 from typing import Any, Literal
 
 from msgspec import Struct
 
 from schemas.instant import HOUR, Instant, Millis
+from schemas.money import NOTHING
 from schemas.wire import Entity
 
 LeadStatus = Literal[
@@ -342,9 +344,9 @@ class Lead(Entity, kw_only=True):
     buyer_converted: bool = False
     offer_converted: bool = False
     connected: bool = False
-    revenue: float = 0.0
-    payout: float = 0.0
-    cost: float = 0.0
+    revenue: Decimal = NOTHING
+    payout: Decimal = NOTHING
+    cost: Decimal = NOTHING
     buyer_id: int | None = None
     svc_number: str | None = None
     sms_number: str | None = None
@@ -500,9 +502,9 @@ class Call(Entity, kw_only=True):
     hung_up_by: str | None = None
     recording_url: str | None = None
     detail: str | None = None
-    revenue: float = 0.0
-    payout: float = 0.0
-    cost: float = 0.0
+    revenue: Decimal = NOTHING
+    payout: Decimal = NOTHING
+    cost: Decimal = NOTHING
     buyer_converted: bool = False
     offer_converted: bool = False
     buyer_conversion_duplicated_call: bool = False

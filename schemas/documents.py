@@ -75,9 +75,7 @@ def json_schemas() -> dict[str, Schema]:
 
 def asyncapi() -> Schema:
     """Return the AsyncAPI 3.0 document with all schemas in it: every topic as a channel, every struct on it as a message."""
-    references, components = msgspec.json.schema_components(
-        [kind for _, _, kind in _all()], ref_template="#/components/schemas/{name}"
-    )
+    references, components = schema_components([kind for _, _, kind in _all()], "#/components/schemas/{name}")
     payloads = {f"{family}.{name}": reference for (family, name, _), reference in zip(_all(), references, strict=True)}
     return _asyncapi(payloads, components)
 
@@ -85,6 +83,24 @@ def asyncapi() -> Schema:
 def asyncapi_of_files() -> Schema:
     """Return the same document for the folder of the schemas: each payload refers to the file of its message."""
     return _asyncapi({name: {"$ref": schema_file(name)} for name in json_schemas()}, {})
+
+
+def schema_components(kinds: Iterable[Any], ref_template: str) -> tuple[tuple[Schema, ...], Schema]:
+    """Return a reference to the schema of each type, and the schemas by name; amounts are numbers, as they are written."""
+    references, components = msgspec.json.schema_components(kinds, ref_template=ref_template)
+    return references, _with_amounts(components)
+
+
+def _with_amounts(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_with_amounts(part) for part in value]
+    if not isinstance(value, dict):
+        return value
+    if value.get("format") == "decimal":
+        default = {"default": int(value["default"])} if "default" in value else {}
+        more = {name: part for name, part in value.items() if name not in {"type", "format", "default"}}
+        return {**more, "type": "number", **default}
+    return {name: _with_amounts(part) for name, part in value.items()}
 
 
 def schema_file(name: str) -> str:
@@ -151,7 +167,7 @@ def _tag(kind: type) -> str:
 
 
 def _document(name: str, kind: type) -> Schema:
-    (reference,), components = msgspec.json.schema_components([kind], ref_template="#/$defs/{name}")
+    (reference,), components = schema_components([kind], "#/$defs/{name}")
     document = {"$schema": DIALECT, "$id": f"urn:leadclock:{name}:{MESSAGES_VERSION}", **reference, "$defs": components}
     tidy: Schema = _tidy(document)
     return tidy

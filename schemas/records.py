@@ -5,6 +5,7 @@ half, a user that of a password; a webhook's signing secret and a user's second 
 key where they are needed; a provider's secrets are encrypted with that key before anything is appended.
 """
 
+from decimal import Decimal
 from typing import Any, Literal
 
 import msgspec
@@ -285,13 +286,13 @@ class Buyer(Body, frozen=True, kw_only=True):
     concurrency_cap_limit: int | None = None
     business_hours: tuple[Window, ...] = ()
     external_record_id: str | None = None
-    caps: dict[str, float] = {}
+    caps: dict[str, Decimal] = {}
     total_caps_reset_at: Instant | None = None
     buyer_fleet_ids: tuple[int, ...] = ()
     filters: tuple[str, ...] = ()
     unpause_at: Instant | None = None
     dtmf_tones: str | None = None
-    bid_price: float | None = None
+    bid_price: Decimal | None = None
     spacing_seconds: int = 0
     suppression_list_ids: tuple[int, ...] = ()
 
@@ -308,7 +309,7 @@ class BuyerGroup(Body, frozen=True, kw_only=True):
     buyer_ids: tuple[int, ...] = ()
     dial_buyers_type: Literal["sequentially", "simultaneously"] = "sequentially"
     concurrency_cap_limit: int | None = None
-    caps: dict[str, float] = {}
+    caps: dict[str, Decimal] = {}
     weight: int = 1
     tier: int = 1
     time_zone: str = "UTC"
@@ -349,7 +350,7 @@ class TrafficSource(Body, frozen=True, kw_only=True):
     external_record_id: str | None = None
     time_zone: str = "UTC"
     concurrency_cap_limit: int | None = None
-    caps: dict[str, float] = {}
+    caps: dict[str, Decimal] = {}
     total_caps_reset_at: Instant | None = None
     consent_text: str | None = None
     consent_url: str | None = None
@@ -371,7 +372,7 @@ class Number(Body, frozen=True, kw_only=True):
     external_record_id: str | None = None
     time_zone: str = "UTC"
     concurrency_cap_limit: int | None = None
-    caps: dict[str, float] = {}
+    caps: dict[str, Decimal] = {}
     total_caps_reset_at: Instant | None = None
     inbound: InboundPause = "pause"
 
@@ -798,8 +799,15 @@ def body_of(record: Record) -> Body:
 
 def plain(body: Body) -> dict[str, Any]:
     """Return a body as it stands in `Record.body`: plain values, defaults left out."""
-    fields: dict[str, Any] = msgspec.to_builtins(body)
-    return fields
+    fields: dict[str, Any] = msgspec.to_builtins(body, builtin_types=(Decimal,))
+    return {name: _plain_numbers(value) for name, value in fields.items()}
+
+
+def _plain_numbers(value: Any) -> Any:
+    """Return prices and caps as numbers of JSON, from whose digits they are read again: nothing is added to them."""
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    return {name: _plain_numbers(part) for name, part in value.items()} if isinstance(value, dict) else value
 
 
 def rules_key(record: Record) -> str:

@@ -4,6 +4,7 @@ A request is an event (`lead.submitted`, `outcome.recorded`): it has happened, w
 `UNSET` means the sender did not mention the field; `None` means the sender emptied it.
 """
 
+from decimal import Decimal
 from typing import Any, Literal
 
 import msgspec
@@ -12,6 +13,7 @@ from msgspec import UNSET, Struct, UnsetType
 from schemas.contact import CallbackOwner, CallbackPromiser
 from schemas.instant import EPOCH, Instant
 from schemas.law import Purpose
+from schemas.money import NOTHING
 from schemas.records import LeadFilters
 from schemas.schedule import RouteBy
 from schemas.wire import Message
@@ -147,9 +149,9 @@ class LeadUpdateRequested(ContactRequest, frozen=True, kw_only=True):
     states: tuple[str, ...] | UnsetType = UNSET
     buyer_converted: bool | UnsetType = UNSET
     offer_converted: bool | UnsetType = UNSET
-    add_revenue: float = 0.0
-    add_payout: float = 0.0
-    add_cost: float = 0.0
+    add_revenue: Decimal = NOTHING
+    add_payout: Decimal = NOTHING
+    add_cost: Decimal = NOTHING
     apply_to: str | None = None
     buyer_conversion_id: int | None = None
     offer_conversion_id: int | None = None
@@ -241,7 +243,7 @@ class OutcomeRecorded(ContactRequest, frozen=True, kw_only=True):
     talk_seconds: int = 0
     hung_up_by: str | None = None
     hangup_cause: str | None = None
-    cost: float | None = None
+    cost: Decimal | None = None
     recording_url: str | None = None
     detail: str | None = None
     agent_id: int | None = None
@@ -270,10 +272,10 @@ class CallUpdateRequested(ContactRequest, frozen=True, kw_only=True):
     offer_id: int | None = None
     since: Instant | None = None
     data: dict[str, Any] = {}
-    revenue: float | UnsetType = UNSET
-    add_revenue: float = 0.0
-    payout: float | UnsetType = UNSET
-    add_payout: float = 0.0
+    revenue: Decimal | UnsetType = UNSET
+    add_revenue: Decimal = NOTHING
+    payout: Decimal | UnsetType = UNSET
+    add_payout: Decimal = NOTHING
     buyer_converted: bool | UnsetType = UNSET
     offer_converted: bool | UnsetType = UNSET
     buyer_id: int | UnsetType = UNSET
@@ -406,7 +408,7 @@ class CallReceived(ContactRequest, frozen=True, kw_only=True):
     talk_seconds: int = 0
     hung_up_by: str | None = None
     hangup_cause: str | None = None
-    cost: float | None = None
+    cost: Decimal | None = None
     recording_url: str | None = None
     detail: str | None = None
     agent_id: int | None = None
@@ -622,7 +624,7 @@ class CallEarned(AccountRequest, frozen=True, kw_only=True):
 
     call_id: int
     at: Instant
-    amounts: dict[str, dict[str, float]] = {}
+    amounts: dict[str, dict[str, Decimal]] = {}
     routed_by_epc: bool = False
 
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import click
 import httpx
-import msgspec
 
 from adapters.cli.api_client import api_option, ask_api
 from adapters.cli.deployment import BY_ADDRESS, option
@@ -17,6 +16,7 @@ from adapters.company_file.changes import FileChange, FileDifference, difference
 from adapters.company_file.document import Document, read_document, write_document
 from adapters.company_file.export import EXTERNAL_ID, Known, assigned_name, read_company, unnamed
 from adapters.company_file.export import export as document_of
+from schemas.wire import to_json
 
 SHOWN_LENGTH_MAX = 100
 """Characters of a value in a difference; --json shows all."""
@@ -126,7 +126,7 @@ def _show_warning(place: str, sentence: str) -> None:
 def _show(found: FileDifference, *, as_json: bool) -> None:
     if as_json:
         changes = [{"record": change.place, "before": change.before, "after": change.after} for change in found.changes]
-        click.echo(msgspec.json.encode({"changes": changes, "alike": found.alike, "beside": found.beside}))
+        click.echo(to_json({"changes": changes, "alike": found.alike, "beside": found.beside}))
         return
     for change in found.changes:
         _show_change(change)
@@ -145,7 +145,7 @@ def _show_change(change: FileChange) -> None:
 
 
 def _value(value: Any) -> str:
-    text = msgspec.json.encode(value).decode()
+    text = to_json(value).decode()
     return text if len(text) <= SHOWN_LENGTH_MAX else f"{text[:SHOWN_LENGTH_MAX]}…"
 
 

@@ -7,7 +7,6 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import click
-import msgspec
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 
 from adapters.cli.database import open_database
@@ -32,6 +31,7 @@ from engine.views.lead import CSS_STATUSES
 from engine.why.outlook import HOURS_MAX
 from engine.why.reason_texts import describe_wait
 from schemas.records import Company
+from schemas.wire import to_json
 
 FORECAST_MAX = 1_000_000
 """Leads of one forecast; so many take a quarter of an hour."""
@@ -68,7 +68,7 @@ def list_(  # noqa: PLR0917 - one parameter per option, given by name
     page = run(_listed(settings, company_id, wanted, Paging(cursor=cursor or -1, per_page=limit, counted=False)))
     if as_json:
         rows = [_plain(row) for row in page.rows]
-        click.echo(msgspec.json.encode({"leads": rows, "next_cursor": page.next_cursor or 0}))
+        click.echo(to_json({"leads": rows, "next_cursor": page.next_cursor or 0}))
         return
     if not page.rows:
         click.echo("no lead")
@@ -89,7 +89,7 @@ def show(lead: str, company_id: int, data_dir: Path, as_json: bool) -> None:
     if row is None:
         raise click.ClickException(f"company {company_id} has no lead {lead} (an id or a uuid)")
     if as_json:
-        click.echo(msgspec.json.encode({"lead": _plain(row), "history": [_plain(fact) for fact in history]}))
+        click.echo(to_json({"lead": _plain(row), "history": [_plain(fact) for fact in history]}))
         return
     _show_lead(row, history)
 
@@ -130,7 +130,7 @@ def forecast(
     company_zone, found = run(_forecast(settings, company_id, hours=hours, limit=limit))
     _write_heat_maps(found, zone or company_zone, svg_file, html_file)
     if as_json:
-        click.echo(msgspec.json.encode({"forecast": found}))
+        click.echo(to_json({"forecast": found}))
     else:
         _show_forecast(found)
 

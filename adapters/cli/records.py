@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import msgspec
 
 from adapters.cli.deployment import ID, option, resolve_settings, run
 from adapters.cli.failures import report_errors
@@ -22,6 +21,7 @@ from engine.account.references import unique_values
 from engine.views.record import counted_columns, record_columns, record_view
 from schemas.instant import Instant, to_datetime
 from schemas.records import Record, RecordType, Schedule, body_of, called
+from schemas.wire import to_json
 
 LISTED = ("id", "name", "token or other key", "state")
 
@@ -40,7 +40,7 @@ def _group(record_type: RecordType, collection: str) -> click.Group:
     def list_(company_id: int, data_dir: Path, as_json: bool) -> None:
         records = sorted(run(_read(resolve_settings(data_dir), company_id, record_type)), key=lambda record: record.id)
         if as_json:
-            click.echo(msgspec.json.encode({collection: [shown_record(record, collection) for record in records]}))
+            click.echo(to_json({collection: [shown_record(record, collection) for record in records]}))
             return
         if not records:
             click.echo(f"company {company_id} has no {words}")
@@ -61,7 +61,7 @@ def _group(record_type: RecordType, collection: str) -> click.Group:
             _draw_schedule(svg_file, found)
         shown = shown_record(found, collection)
         if as_json:
-            click.echo(msgspec.json.encode({record_type: shown}))
+            click.echo(to_json({record_type: shown}))
             return
         for name, value in shown.items():
             click.echo(f"{name:24} {_text(value)}".rstrip())
@@ -138,7 +138,7 @@ def _text(value: Any) -> str:
     """Return a value on one line: text as it is, lists and objects as JSON."""
     if value is None:
         return ""
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return value if isinstance(value, str) else to_json(value).decode()
 
 
 schedules = _group("schedule", "schedules")

@@ -8,6 +8,7 @@ time: right before the request it calls `leases.check_lease`.
 
 from collections.abc import Awaitable, Callable, Mapping
 from collections.abc import Set as AbstractSet
+from decimal import Decimal
 from typing import Literal, Protocol
 
 from msgspec import Struct
@@ -208,7 +209,7 @@ class DeliveryResult(Struct, frozen=True, kw_only=True):
     talk_seconds: int = 0
     hung_up_by: Literal["caller", "buyer", "us"] | None = None
     hangup_cause: str | None = None
-    cost: float | None = None
+    cost: Decimal | None = None
     recording_url: str | None = None
     detail: str | None = None
     agent_id: int | None = None

@@ -9,6 +9,7 @@ What was given to it is written down, so that it goes on where its gateway ends,
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from decimal import Decimal
 from typing import Literal
 
 from msgspec import Struct, structs
@@ -30,6 +31,7 @@ from adapters.gateway.ports import (
 from engine.partition.ports import Clock
 from schemas.commands import BuyerLeg, Command, HangUp, PlaceCall, PressKeys, SendSms
 from schemas.instant import SECOND, Instant
+from schemas.money import NOTHING, amount
 
 ENDING_DIGITS = 2
 NO_ENDING = ""
@@ -118,7 +120,7 @@ MACHINES: dict[str, CallScript] = {
 }
 """What a step says about machines (`machine`) -> the call, where it is not hung up at once."""
 
-COST_A_MINUTE = 0.01
+COST_A_MINUTE = Decimal("0.01")
 """What the sandbox charges for each minute begun of an answered call, so that there is a cost to see."""
 
 SECONDS_A_MINUTE = 60
@@ -378,12 +380,12 @@ def _unanswered(script: CallScript, rings_for: int, detail: str) -> CallScript:
     )
 
 
-def _cost(script: CallScript) -> float:
+def _cost(script: CallScript) -> Decimal:
     """Return what a call costs: nothing without an answer."""
     if script.answered_by is None:
-        return 0.0
+        return NOTHING
     minutes = -(-(script.holds_for + script.talks_for) // SECONDS_A_MINUTE)
-    return round(minutes * COST_A_MINUTE, 4)
+    return amount(minutes * COST_A_MINUTE)
 
 
 def _reference(command_id: str) -> str:

@@ -5,9 +5,9 @@ from contextlib import suppress
 from typing import Any, Literal
 
 import asyncpg
-import msgspec
 
 from adapters.postgres.jsonb_numbers import decode_jsonb
+from schemas.wire import to_json
 
 CONNECT_SECONDS = 10.0
 COMMAND_SECONDS = 30.0
@@ -133,7 +133,7 @@ def _read_in_pieces(connection: Any) -> None:
 
 
 def _encode_jsonb(value: object) -> str:
-    return msgspec.json.encode(value).decode()
+    return to_json(value).decode()
 
 
 async def _skip_reset(connection: object) -> None:

@@ -133,8 +133,10 @@ LOCAL_HOUR = "hour_of_day"
 LOCAL = frozenset({LOCAL_HOUR, *ACTIVITY_DAYS})
 """Groupings that the database computes in a zone."""
 
-_KINDS = dict.fromkeys(("revenue", "payout", "cost", "first_attempts_seconds"), "float8")
-"""Types of sums; others are integers."""
+MONEY = frozenset({"revenue", "payout", "cost"})
+"""Sums of amounts: exact decimals."""
+
+_SECONDS = "first_attempts_seconds"
 
 CONNECTED = "outcome IN ('connected_human', 'connected_buyer')"
 ANSWERED = (
@@ -275,8 +277,12 @@ def sums_of(table: str) -> Mapping[str, str]:
 
 
 def sums_again(table: str) -> str:
-    """Return the SQL that adds up sums: as floats, exact up to 2**53 and several times faster than integers."""
-    return ", ".join(f"sum({name}::float8)::{_KINDS.get(name, 'bigint')} AS {name}" for name in _TABLES[table][0].sums)
+    """Return the SQL that adds up sums: counts as floats, exact up to 2**53 and several times faster than integers."""
+    return ", ".join(f"{_summed(name)} AS {name}" for name in _TABLES[table][0].sums)
+
+
+def _summed(name: str) -> str:
+    return f"sum({name})" if name in MONEY else f"sum({name}::float8)::{'float8' if name == _SECONDS else 'bigint'}"
 
 
 def may_be_many(category: Grouping | None, pivot: Grouping | None) -> bool:

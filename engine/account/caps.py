@@ -6,6 +6,7 @@ cap is reached. A running period keeps its end, also where the record's zone cha
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 from math import floor
 from typing import Literal
 
@@ -15,6 +16,7 @@ from engine.account.groups import PERIODS
 from engine.views.report import bucket_of
 from schemas.account import CapUsage, Slots
 from schemas.instant import EPOCH, Instant
+from schemas.money import NOTHING, amount
 from schemas.records import Body, Buyer, BuyerGroup, Number, TrafficSource
 
 Capped = Buyer | BuyerGroup | TrafficSource | Number
@@ -30,8 +32,6 @@ COUNTS = frozenset({"buyer_conversion", "offer_conversion"})
 """Metrics that are whole numbers and never negative."""
 
 WHOLE = COUNTS | {ATTEMPT, CONNECTION}
-
-AMOUNT_DIGITS = 4
 
 Ended = Literal["unused", "attempted", "connected", "unknown"]
 """How a slot ended: unused, attempted, connected to a buyer; or unknown, which counts all that it reserved as used."""
@@ -115,7 +115,7 @@ def settle_reservation(slots: Slots, number: int, ended: Ended, *, is_connected:
             if not tally.open[metric]:
                 del tally.open[metric]
             if metric in CONFIRMED[ended]:
-                tally.used[metric] = tally.used.get(metric, 0.0) + 1
+                tally.used[metric] = tally.used.get(metric, NOTHING) + 1
 
 
 def correct_use(slots: Slots, number: int, ended: Ended, *, is_connected: bool) -> None:
@@ -125,27 +125,29 @@ def correct_use(slots: Slots, number: int, ended: Ended, *, is_connected: bool) 
             continue
         for metric in RESERVED if is_connected else (ATTEMPT,):
             if metric not in CONFIRMED[ended]:
-                tally.used[metric] = max(0.0, tally.used.get(metric, 0.0) - 1)
+                tally.used[metric] = max(NOTHING, tally.used.get(metric, NOTHING) - 1)
 
 
-def add_amounts(slots: Slots, at: Instant, amounts: Mapping[str, float]) -> None:
+def add_amounts(slots: Slots, at: Instant, amounts: Mapping[str, Decimal]) -> None:
     """Add what a call earned to the periods of its instant; a reversal is negative."""
     for tally in slots.tallies.values():
         if not tally.began_at <= at or (tally.ends_at is not None and tally.ends_at <= at):
             continue
-        for metric, amount in amounts.items():
-            total = round(tally.used.get(metric, 0.0) + amount, AMOUNT_DIGITS)
-            tally.used[metric] = max(0.0, total) if metric in COUNTS else total
+        for metric, added in amounts.items():
+            total = amount(tally.used.get(metric, NOTHING) + added)
+            tally.used[metric] = max(NOTHING, total) if metric in COUNTS else total
 
 
-def used_now(tallies: Tallies, body: Capped, now: Instant) -> dict[str, float]:
+def used_now(tallies: Tallies, body: Capped, now: Instant) -> dict[str, Decimal]:
     """Return what is used of each metric and period (`attempt_daily`): confirmed, or reserved by a call under way."""
-    found: dict[str, float] = {}
+    found: dict[str, Decimal] = {}
     for period in PERIODS:
         tally = live_tally(tallies, period, body, now)
         if tally is not None:
             metrics = dict.fromkeys((*tally.used, *tally.open))
-            found |= {f"{metric}_{period}": tally.used.get(metric, 0) + tally.open.get(metric, 0) for metric in metrics}
+            found |= {
+                f"{metric}_{period}": tally.used.get(metric, NOTHING) + tally.open.get(metric, 0) for metric in metrics
+            }
     return found
 
 
@@ -164,24 +166,24 @@ def blocking_caps(tallies: Tallies, body: Capped, now: Instant) -> CapBlock | No
     return CapBlock(tuple(full), first_reset(tallies, body, full, now), may_be_freed=True) if full else None
 
 
-def reached_caps(tallies: Tallies, body: Capped, now: Instant) -> dict[str, float]:
+def reached_caps(tallies: Tallies, body: Capped, now: Instant) -> dict[str, Decimal]:
     """Return the caps that are used up by what is confirmed, each with the amount; one of 0 is never reached."""
     found = ((cap, used) for cap, used, _ in _caps(tallies, body, now) if body.caps[cap] > 0)
     return {cap: used for cap, used in found if is_reached(body, cap, used)}
 
 
-def is_reached(body: Capped, cap: str, amount: float) -> bool:
+def is_reached(body: Capped, cap: str, used: Decimal | int) -> bool:
     """Return whether a cap is reached; whole metrics round the limit down."""
     limit = body.caps[cap]
-    return amount >= (floor(limit) if cap.rpartition("_")[0] in WHOLE else limit)
+    return used >= (floor(limit) if cap.rpartition("_")[0] in WHOLE else limit)
 
 
-def _caps(tallies: Tallies, body: Capped, now: Instant) -> Iterator[tuple[str, float, int]]:
+def _caps(tallies: Tallies, body: Capped, now: Instant) -> Iterator[tuple[str, Decimal, int]]:
     """Yield each cap, what of it is confirmed, and what is reserved."""
     for cap in body.caps:
         metric, _, period = cap.rpartition("_")
         tally = live_tally(tallies, period, body, now) or CapUsage()
-        yield cap, tally.used.get(metric, 0), tally.open.get(metric, 0)
+        yield cap, tally.used.get(metric, NOTHING), tally.open.get(metric, 0)
 
 
 def resets_at(tallies: Tallies, body: Capped, cap: str, now: Instant) -> Instant | None:

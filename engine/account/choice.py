@@ -4,9 +4,12 @@ Those of one value share the calls by weight, decided by the request's own id.
 """
 
 from collections.abc import Sequence
+from decimal import Decimal
 from hashlib import blake2b
 
 from msgspec import Struct
+
+from schemas.money import NOTHING
 
 
 class Candidate(Struct, frozen=True):
@@ -15,7 +18,7 @@ class Candidate(Struct, frozen=True):
     record_id: int
     tier: int
     weight: int
-    value: float = 0.0
+    value: Decimal = NOTHING
 
 
 def choose_buyer(candidates: Sequence[Candidate], request_id: str) -> int | None:
@@ -42,13 +45,13 @@ def lowest_tier(candidates: Sequence[Candidate]) -> list[Candidate]:
 def first_in_line(candidates: Sequence[Candidate]) -> list[Candidate]:
     """Return the candidates of the largest value in the lowest tier."""
     tier = lowest_tier(candidates)
-    most = max((candidate.value for candidate in tier), default=0.0)
+    most = max((candidate.value for candidate in tier), default=NOTHING)
     return [candidate for candidate in tier if candidate.value == most]
 
 
-def best_value(candidates: Sequence[Candidate]) -> float:
+def best_value(candidates: Sequence[Candidate]) -> Decimal:
     """Return the value of a group: the largest of its buyers of the lowest tier that takes calls."""
-    return max((candidate.value for candidate in lowest_tier(candidates)), default=0.0)
+    return max((candidate.value for candidate in lowest_tier(candidates)), default=NOTHING)
 
 
 def choose_several(candidates: Sequence[Candidate], request_id: str, most: int) -> tuple[int, ...]:

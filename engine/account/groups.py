@@ -5,12 +5,13 @@ concurrent callers need no coordination.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from decimal import Decimal
 from typing import Any
 
 from engine.account.group_team import TEAM_INPUTS, check_team
 from engine.account.plans import Errors, Exists
 from engine.account.values import REFERENCES_MAX, ids, texts
-from engine.submission.fields import FieldError, is_blank, parse_boolean, parse_decimal
+from engine.submission.fields import FieldError, is_blank, parse_amount, parse_boolean
 from schemas.instant import Instant
 from schemas.records import Body, BuyerGroup
 
@@ -32,6 +33,9 @@ CAPS_OF: Mapping[str, dict[str, str]] = {
 """Type of record -> name in the interface -> name in its `caps`."""
 
 CAPS = CAPS_OF["buyer_group"]
+
+CAP_MAX = 10**15
+"""The largest cap: of calls as of what they earned."""
 
 CAP_INPUTS_OF: Mapping[str, frozenset[str]] = {
     record_type: frozenset({*names, "reset_total_caps"}) for record_type, names in CAPS_OF.items()
@@ -93,7 +97,7 @@ def change_caps(
     return (f"{record_type}.total_caps_reset",)
 
 
-def _caps(record_type: str, given: Mapping[str, Any], caps: Mapping[str, float], errors: Errors) -> dict[str, float]:
+def _caps(record_type: str, given: Mapping[str, Any], caps: Mapping[str, Decimal], errors: Errors) -> dict[str, Decimal]:
     changed = dict(caps)
     for name, cap in CAPS_OF[record_type].items():
         if name not in given:
@@ -102,7 +106,7 @@ def _caps(record_type: str, given: Mapping[str, Any], caps: Mapping[str, float],
             changed.pop(cap, None)  # no cap; 0 would be closed
             continue
         try:
-            changed[cap] = parse_decimal(given[name], least=0)
+            changed[cap] = parse_amount(given[name], least=0, most=CAP_MAX)
         except FieldError as error:
             errors.setdefault(name, []).append(str(error))
     return {cap: changed[cap] for cap in CAPS_OF[record_type].values() if cap in changed}

@@ -7,6 +7,7 @@ reset or a change of the record helps, the request is refused until then. A call
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal
 from hashlib import blake2b
 from typing import Any
 
@@ -24,6 +25,7 @@ from schemas.account import Claim, Hold, QueuedRequest, Slots
 from schemas.commands import BUYER_LEGS_MAX
 from schemas.decisions import Answer
 from schemas.instant import DAY, Instant
+from schemas.money import NOTHING
 from schemas.records import CAPPED_TYPES, Buyer, BuyerGroup, Number, Record, TrafficSource, body_of
 from schemas.requests import CallEarned, SlotAnswered, SlotReleased, SlotRequested
 from schemas.state import claim_key, slots_key
@@ -225,13 +227,13 @@ def _queues_for(draft: Draft, company_id: int, resources: Iterable[str]) -> list
     return [queue for resource in resources for queue in _slots_of(draft, company_id, resource).wanted_by]
 
 
-def _reached(draft: Draft, slots: Slots) -> dict[str, float]:
+def _reached(draft: Draft, slots: Slots) -> dict[str, Decimal]:
     """Return the caps of a resource that are used up, with the amounts."""
     body = _capped(draft, slots.company_id, slots.resource) if slots.tallies else None
     return {} if body is None else caps.reached_caps(slots.tallies, body, draft.now)
 
 
-def _report_reached(draft: Draft, slots: Slots, before: Mapping[str, float]) -> None:
+def _report_reached(draft: Draft, slots: Slots, before: Mapping[str, Decimal]) -> None:
     """State each cap that this decision has used up."""
     newly = {cap: used for cap, used in _reached(draft, slots).items() if cap not in before}
     body = _capped(draft, slots.company_id, slots.resource) if newly else None
@@ -261,7 +263,7 @@ def count_earned(draft: Draft, request: CallEarned) -> None:
             changed += [resource, *slots.wanted_by]
         is_epc = request.routed_by_epc and isinstance(body, Buyer)
         if is_epc:
-            epc.add_revenue(slots, request.at, draft.now, amounts.get("revenue", 0.0))
+            epc.add_revenue(slots, request.at, draft.now, amounts.get("revenue", NOTHING))
         if slots.tallies or is_epc:
             _put_slots(draft, slots)
     _grant_waiting(draft, request.company_id, changed)
@@ -547,13 +549,13 @@ def _candidates(draft: Draft, slots: Slots, free: Iterable[_Route]) -> dict[int 
     return found
 
 
-def _value(draft: Draft, slots: Slots, way: _Route) -> float:
+def _value(draft: Draft, slots: Slots, way: _Route) -> Decimal:
     """Return what a buyer pays, by the way in which calls of the queue are routed."""
     match slots.route_by_type:
         case "tier":
-            return 0.0
+            return NOTHING
         case "revenue":
-            return way.buyer.bid_price or 0.0
+            return way.buyer.bid_price or NOTHING
         case "epc":
             return epc.epc_of(_slots_of(draft, slots.company_id, _buyer_resource(way.buyer_id)), draft.now)
 

@@ -19,6 +19,7 @@ from engine.submission.columns import parse_country
 from engine.submission.fields import (
     FieldError,
     is_blank,
+    parse_amount,
     parse_boolean,
     parse_decimal,
     parse_id,
@@ -521,7 +522,7 @@ PARSERS: dict[str, Parser] = {
     "business_hours": business_hours,
     "dial_buyers_type": choice("sequentially", "simultaneously"),
     "route_by_type": choice("tier", "revenue", "epc"),
-    "bid_price": optional(partial(parse_decimal, least=0, most=BID_PRICE_MAX)),
+    "bid_price": optional(partial(parse_amount, least=0, most=BID_PRICE_MAX)),
     "recording_retention_days": partial(parse_integer, least=1, most=RECORDING_RETENTION_DAYS_MAX),
     "wrap_up_seconds": optional(partial(parse_integer, least=1, most=WRAP_UP_SECONDS_MAX)),
     "callback_grace_minutes": partial(parse_integer, least=0, most=GRACE_MINUTES_MAX),

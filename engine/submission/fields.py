@@ -6,6 +6,7 @@ Every parser takes the raw value and raises `FieldError`; its text completes "<f
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta, timezone
+from decimal import Decimal
 from ipaddress import ip_address
 from math import isfinite
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 from engine.calendar.zone_words import UNIVERSAL_TIME, ambiguous_sentence, canonical_zone
 from schemas.errors import SenderError
 from schemas.instant import Instant, from_datetime
+from schemas.money import AMOUNT_DIGITS, AMOUNT_MAX, amount, is_amount
 from schemas.wire import to_json
 
 TEXT_LENGTH_MAX = 255
@@ -100,6 +102,23 @@ def parse_decimal(value: Any, *, least: float = -1e15, most: float = 1e15) -> fl
     if not least <= value <= most:
         raise FieldError(f"must be from {least:.15g} to {most:.15g}")
     return float(value)
+
+
+def parse_amount(value: Any, *, least: int = -AMOUNT_MAX, most: int = AMOUNT_MAX) -> Decimal:
+    """Return an amount of money, also from text, by the digits that were sent.
+
+    Raises `FieldError` outside `least` to `most`, and for more decimals than amounts have.
+    """
+    text = value.strip() if isinstance(value, str) else repr(value)  # the digits of a number, as its sender wrote them
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+    if not (is_number or (isinstance(value, str) and _DECIMAL.fullmatch(text))):
+        raise FieldError("must be an amount such as 12.5")
+    found = Decimal(text)
+    if not least <= found <= most:
+        raise FieldError(f"must be from {least} to {most}")
+    if not is_amount(found):
+        raise FieldError(f"must have at most {AMOUNT_DIGITS} decimals")
+    return amount(found)
 
 
 def parse_moment(value: Any) -> Instant:

@@ -5,6 +5,7 @@ a value is null, never missing.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
 from operator import itemgetter
 from typing import Any
 
@@ -171,7 +172,7 @@ def call_country(call: Call) -> str | None:
     return call.country or (None if number is None else country_of_number(number))
 
 
-def call_profit(call: Call) -> float:
+def call_profit(call: Call) -> Decimal:
     """Return the profit of a call."""
     return profit(call.revenue, call.payout, call.cost)
 

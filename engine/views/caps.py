@@ -6,28 +6,28 @@ conversion. Revenue is what its buyers pay; earned revenue is revenue minus the 
 """
 
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 from typing import Any
 
 from engine.account.caps import Capped, Tallies, first_reset, is_reached
 from engine.account.groups import METRICS, PERIODS
 from engine.views.report import Sums
 from schemas.instant import Instant
+from schemas.money import amount
 
-AMOUNT_DIGITS = 4
-
-_METRICS: Mapping[str, Callable[[Sums], float]] = {
+_METRICS: Mapping[str, Callable[[Sums], Decimal | int]] = {
     "attempt": lambda sums: sums["calls_count"],
     "buyer_conversion": lambda sums: sums["buyer_converted_count"],
     "connection": lambda sums: sums["calls_count"] - sums["no_buyer_count"],
-    "earned_revenue": lambda sums: round(sums["revenue"] - sums["payout"], AMOUNT_DIGITS),
-    "revenue": lambda sums: round(sums["revenue"], AMOUNT_DIGITS),
+    "earned_revenue": lambda sums: amount(sums["revenue"] - sums["payout"]),
+    "revenue": lambda sums: amount(sums["revenue"]),
 }
 
-Used = Mapping[str, float]
+Used = Mapping[str, Decimal | int]
 """Cap (`attempt_hourly`) -> what is used of it."""
 
 
-def used_of(period: str, sums: Sums | None) -> dict[str, float]:
+def used_of(period: str, sums: Sums | None) -> dict[str, Decimal | int]:
     """Return what is used in a period, by the sums of a group's calls in it (None: there were none)."""
     return {f"{name}_{period}": 0 if sums is None else metric(sums) for name, metric in _METRICS.items()}
 
@@ -39,7 +39,7 @@ EARNED_COLUMNS = ("epc", "epc_calls_count")
 def earned_columns(sums: Sums | None) -> dict[str, Any]:
     """Return the columns about earnings, by the sums of the calls; without a connected call nothing is earned by one."""
     calls = 0 if sums is None else int(_METRICS["connection"](sums))
-    epc = None if sums is None or not calls else round(sums["revenue"] / calls, AMOUNT_DIGITS)
+    epc = None if sums is None or not calls else amount(sums["revenue"] / calls)
     return dict(zip(EARNED_COLUMNS, (epc, calls), strict=True))
 
 

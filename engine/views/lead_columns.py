@@ -5,6 +5,7 @@ Select, JSON, CSV, OpenAPI and `/leads/new` follow from this table ("Add a colum
 
 from engine.views.column import Column
 from schemas.contact import PRIORITY_DEFAULT
+from schemas.money import NOTHING
 
 COLUMNS: tuple[Column, ...] = (
     Column("id", "integer", "given out by the partition of the person; below 2^53, rising"),
@@ -37,8 +38,8 @@ COLUMNS: tuple[Column, ...] = (
     Column("css_status", "string", "muted, info, warning, active, success or danger, by status"),
     Column("has_next_action", "boolean", "it is scheduled, or waits, and next_action_at is known", initial=False),
     Column("opt_out", "boolean", "the person has opted out within its scope", initial=False),
-    Column("revenue", "number", "what its calls and conversions earned, and updates added", initial=0.0),
-    Column("payout", "number", "what its traffic source is paid for it", initial=0.0),
+    Column("revenue", "number", "what its calls and conversions earned, and updates added", initial=NOTHING),
+    Column("payout", "number", "what its traffic source is paid for it", initial=NOTHING),
     Column("offer_converted", "boolean", "set by an update, or by a call of it that converted", initial=False),
     Column("buyer_converted", "boolean", "set by an update, or by a call of it that converted", initial=False),
     Column("traffic_source_id", "integer", "as submitted or updated"),
@@ -64,7 +65,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("blocked", "boolean", "the person is blocked", initial=False),
     Column("data", "object", "the tokens: what was submitted and updated, and steps wrote", initial={}),
     Column("is_test", "boolean", "by its lead map: nobody is contacted for it", initial=False),
-    Column("cost", "number", "what the providers of its calls charge", initial=0.0),
+    Column("cost", "number", "what the providers of its calls charge", initial=NOTHING),
     Column("status_wait", "string", "why it waits (a code), or what moved its next action later"),
     Column("expires_at", "date-time", "hours_to_expire of the submission, else of the schedule or offer, after it arrived"),
     Column("planned_at", "date-time", "the next action as it was planned first: lateness is measured from it"),

@@ -1,9 +1,10 @@
 """What is the profit of a call, of a lead, or of a row of a report? One rule for all."""
 
-AMOUNT_DIGITS = 4
-"""Decimal places of an amount of money."""
+from decimal import Decimal
+
+from schemas.money import amount
 
 
-def profit(revenue: float, payout: float, cost: float) -> float:
+def profit(revenue: Decimal, payout: Decimal, cost: Decimal) -> Decimal:
     """Return what the buyer pays, less what the traffic source is paid and what the provider charges."""
-    return round(revenue - payout - cost, AMOUNT_DIGITS)
+    return amount(revenue - payout - cost)

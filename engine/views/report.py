@@ -7,6 +7,7 @@ are instants computed here, so that the database's zone tables do not matter. A 
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
+from decimal import Decimal
 from functools import lru_cache
 from heapq import merge
 from operator import itemgetter
@@ -15,9 +16,10 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from engine.calendar.zones import day_start, local_datetime
-from engine.views.profit import AMOUNT_DIGITS, profit
+from engine.views.profit import profit
 from schemas.errors import SenderError
 from schemas.instant import HOUR, MINUTE, Instant, to_datetime
+from schemas.money import AMOUNT_DIGITS, amount
 
 BUCKETS_MAX = 10_000
 """A year of hours, or a month of five minutes: nobody reads a longer table."""
@@ -38,7 +40,10 @@ SORTED_AT_ONCE = 1_000
 """Groups that are sorted without a break: some 0.5 ms. Sorting 40,000 at once held up all other threads for 50 ms."""
 
 Key = str | int | float | bool | None
-Sums = Mapping[str, float]
+Number = int | float | Decimal
+"""A count, seconds, or an amount of money; a rate of them."""
+
+Sums = Mapping[str, Any]
 
 NO_VALUE = "(none)"
 """The label of the group of rows without a value."""
@@ -93,18 +98,18 @@ class Measure(Struct, frozen=True):
     """The sums that a group needs, and the columns that follow from them."""
 
     sums: tuple[str, ...]
-    columns: Mapping[str, Callable[[Sums], float | None]]
+    columns: Mapping[str, Callable[[Sums], Number | None]]
 
 
-def _sum(name: str) -> Callable[[Sums], float | None]:
+def _sum(name: str) -> Callable[[Sums], Number | None]:
     return lambda sums: sums[name]
 
 
-def _amount(name: str) -> Callable[[Sums], float | None]:
-    return lambda sums: round(sums[name], AMOUNT_DIGITS)
+def _amount(name: str) -> Callable[[Sums], Number | None]:
+    return lambda sums: amount(sums[name])
 
 
-def _rate(part: str, whole: str) -> Callable[[Sums], float | None]:
+def _rate(part: str, whole: str) -> Callable[[Sums], Number | None]:
     return lambda sums: round(sums[part] / sums[whole], AMOUNT_DIGITS) if sums[whole] else None
 
 
@@ -113,7 +118,7 @@ def _answer_rate(sums: Sums) -> float | None:
     return round(sums["answered_count"] / outbound, AMOUNT_DIGITS) if outbound else None
 
 
-MONEY: Mapping[str, Callable[[Sums], float | None]] = {
+MONEY: Mapping[str, Callable[[Sums], Number | None]] = {
     "revenue": _amount("revenue"),
     "payout": _amount("payout"),
     "cost": _amount("cost"),
@@ -245,7 +250,7 @@ class Report(Struct, frozen=True):
     pivots: tuple[Key, ...]
     cells: "LazyMetrics"
     totals: "LazyMetrics"
-    overall: Mapping[str, float | None]
+    overall: Mapping[str, Number | None]
 
 
 def grouping(
@@ -344,7 +349,7 @@ def _name(unit: str, edge: Instant, zone_name: str) -> str:
     return local.strftime("%Y-%m" if unit == "created_at_month" else "%Y-%m-%d")
 
 
-class LazyMetrics(dict[Any, Mapping[str, float | None]]):
+class LazyMetrics(dict[Any, Mapping[str, Number | None]]):
     """The metrics of each group, computed on access: of ten thousand groups a page shows twenty-five."""
 
     def __init__(self, sums: dict[Any, Sums], measure: Measure) -> None:
@@ -353,7 +358,7 @@ class LazyMetrics(dict[Any, Mapping[str, float | None]]):
         self._measure = measure
         self._nothing: Sums = dict.fromkeys(measure.sums, 0)  # whole, as counts are
 
-    def __missing__(self, key: Any) -> Mapping[str, float | None]:
+    def __missing__(self, key: Any) -> Mapping[str, Number | None]:
         found = self[key] = metrics(self._sums.get(key, self._nothing), self._measure)
         return found
 
@@ -406,7 +411,7 @@ def sort_in_pieces(items: Sequence[T], key: Callable[[T], Any], pace: Pace[Any] 
     return list(pace(merge(*pieces, key=key)))
 
 
-def metrics(sums: Sums, measure: Measure) -> dict[str, float | None]:
+def metrics(sums: Sums, measure: Measure) -> dict[str, Number | None]:
     """Return every column of a group."""
     return {name: column(sums) for name, column in measure.columns.items()}
 

@@ -27,6 +27,7 @@ from schemas.records import Body, Offer
 from schemas.requests import OutcomeRecorded
 from schemas.schedule import CallStep, Step
 from schemas.state import head_key, lead_key
+from schemas.wire import to_json
 
 DECISIONS_MAX = 2_000
 """Of one lead and its siblings: a schedule of fifty steps over a year takes some two hundred."""
@@ -144,7 +145,7 @@ class LeadSimulation:
 
 def _simulated_fact(fact: Fact, decision: Decision) -> LeadFact:
     """Return a simulated fact, with its data as the log would hold it."""
-    data = msgspec.json.decode(msgspec.json.encode(fact.data))
+    data = msgspec.json.decode(to_json(fact.data))
     return LeadFact(
         at=decision.decided_at, type=fact.type, data=data, topic=SIMULATED, partition=0, sequence=decision.sequence
     )

@@ -81,6 +81,7 @@ SENTENCES: Mapping[str, str] = {
     r"a key can only give": "what this key may give",
     r"more than \d+ buckets": "how many spans lie between two moments",
     r"choose one of both|cannot limit": "two parts of one permission together",
+    r"at most 4 decimals": "how many decimals a number has, no schema says without rounding",
     r"NUL character": "NUL bytes are refused everywhere, as the description says",
     r"at most 64 bits": "longer numbers are refused everywhere, as the description says",
     r"leads match; nothing was changed": "how many leads there are",

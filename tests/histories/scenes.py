@@ -5,6 +5,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from decimal import Decimal
 from itertools import count
 from typing import Any
 
@@ -265,7 +266,7 @@ class Scenes:
             await self._call(key, state, wants_route=True)
             await asyncio.sleep(DECIDED_SECONDS)
         about: dict[str, Any] = {"company_id": COMPANY, "contact_key": key, "call_id": await self._row(CALLS.name, key)}
-        await self._ask(CallUpdateRequested(**about, add_revenue=1.5))
+        await self._ask(CallUpdateRequested(**about, add_revenue=Decimal("1.5")))
         webhook_id = self._traffic._ids(COMPANY, "outgoing_webhook")[0]
         await self._ask(WebhookFireRequested(**about, outgoing_webhook_id=webhook_id))
         await self._ask(CallDeleteRequested(**about))

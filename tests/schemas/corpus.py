@@ -8,6 +8,7 @@ the tag on, both are only added.
 
 from collections.abc import Iterator
 from datetime import date, timedelta
+from decimal import Decimal
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
@@ -116,6 +117,7 @@ def _plain(kind: Any, name: str) -> Any:
     plain: dict[Any, Any] = {
         int: number,
         float: number + 0.5,
+        Decimal: Decimal(f"{number}.5"),
         bool: not name[-1].isdigit(),
         str: name,
         bytes: name.encode(),

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from decimal import Decimal
 from functools import partial
 from random import Random
 from typing import Any, Literal
@@ -404,7 +405,7 @@ class Traffic:
         request = chance.choice(
             [
                 CallUpdateRequested(**about, call_disposition_id=said),
-                CallUpdateRequested(**about, call_disposition_id=said, add_revenue=1.5),
+                CallUpdateRequested(**about, call_disposition_id=said, add_revenue=Decimal("1.5")),
                 CallUpdateRequested(**about, buyer_converted=True),
                 CallKeysRequested(**about, digits="1"),
                 CallDeleteRequested(**about),

@@ -25,11 +25,11 @@ from adapters.http.leads.lead_changes import OWNER, OWNER_PARAMETERS, read_owner
 from adapters.http.leads.submissions import SUBMISSION_PARAMETERS
 from adapters.http.schema.inputs import NOTES_LENGTH_MAX, whole
 from engine.account.contact_fields import check_value
-from engine.contact.facts.call_record import MONEY_MAX
-from engine.submission.fields import FieldError, is_blank, parse_decimal, parse_id, parse_integer, parse_text
+from engine.submission.fields import FieldError, is_blank, parse_amount, parse_id, parse_integer, parse_text
 from engine.submission.reading import AHEAD_MAX, Reading
 from schemas.contact import CallbackOwner
 from schemas.instant import MINUTE, SECOND
+from schemas.money import NOTHING
 from schemas.records import Buyer, ContactFieldType, TrafficSource
 from schemas.requests import CallUpdateRequested
 
@@ -126,10 +126,9 @@ _OF_ONE_CALL = frozenset(
 
 def _changes(exchange: Exchange, parameters: Parameters) -> dict[str, Any]:
     """Read the changes of a call; faults are collected in the parameters."""
-    amount = partial(parse_decimal, least=-MONEY_MAX, most=MONEY_MAX)  # a correction may be below nothing
     given: dict[str, Any] = {
-        "revenue": parameters.read("revenue", amount),
-        "payout": parameters.read("payout", amount),
+        "revenue": parameters.read("revenue", parse_amount),
+        "payout": parameters.read("payout", parse_amount),
         "buyer_converted": parameters.flag("buyer_converted"),
         "offer_converted": parameters.flag("offer_converted"),
         "buyer_id": _named(exchange, parameters, "svc_buyer_id"),
@@ -145,8 +144,8 @@ def _changes(exchange: Exchange, parameters: Parameters) -> dict[str, Any]:
     return {
         **{name: _unless_missing(value) for name, value in given.items()},
         **{name: value for name, value in blank_clears.items() if name in exchange.fields},
-        "add_revenue": parameters.read("add_revenue", amount) or 0.0,
-        "add_payout": parameters.read("add_payout", amount) or 0.0,
+        "add_revenue": parameters.read("add_revenue", parse_amount) or NOTHING,
+        "add_payout": parameters.read("add_payout", parse_amount) or NOTHING,
         "data": read_tokens(exchange, parameters, "post_call_tokens"),
         "outgoing_webhook_ids": _webhooks(exchange, parameters),
         **_callback(exchange, parameters),

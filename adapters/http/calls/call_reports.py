@@ -14,9 +14,8 @@ from adapters.http.exchange.writes import submit_change
 from adapters.http.schema.inputs import BOOLEAN, ID, MOMENT, MONEY, TEXT, choice, text, whole
 from adapters.http.schema.shapes import nullable, one_of
 from adapters.reads.ports import Result
-from engine.contact.facts.call_record import MONEY_MAX
 from engine.submission.callers import SAID_LENGTH_MAX, caller_key, caller_of, said_by_carrier
-from engine.submission.fields import parse_decimal, parse_moment, parse_text
+from engine.submission.fields import parse_amount, parse_moment, parse_text
 from engine.views.call_route import route_of
 from schemas.instant import Instant
 from schemas.requests import CallReceived, TranscriptionStatus
@@ -170,7 +169,7 @@ async def _told(exchange: Exchange, parameters: Parameters) -> dict[str, Any]:
         "talk_seconds": parameters.whole("talk_seconds", least=0, most=TALK_SECONDS_MAX) or 0,
         "hung_up_by": parameters.choice("hung_up_by", ("caller", "buyer", "us")),
         "hangup_cause": parameters.text("hangup_cause"),
-        "cost": parameters.read("cost", partial(parse_decimal, least=0, most=MONEY_MAX)),
+        "cost": parameters.read("cost", partial(parse_amount, least=0)),
         "recording_url": parameters.read("recording_url", partial(parse_text, most=2_000)),
         "provider": parameters.text("provider"),
         "provider_ref": parameters.text("provider_sid"),

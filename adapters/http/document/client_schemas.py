@@ -21,6 +21,7 @@ _INLINE: Mapping[str, Schema] = {
     "MomentInput": {"type": "string", "format": "date-time"},
     "LocalMomentInput": {"type": "string"},
     "DecimalInput": {"type": "number"},
+    "AmountInput": {"type": "number"},
     "MoneyInput": {"type": "number", "minimum": 0},
     "CapInput": {"type": "number", "minimum": 0},
     "IdInput": _ID,

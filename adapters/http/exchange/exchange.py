@@ -101,7 +101,7 @@ Extra = Literal["refused", "checked_by_handler", "tokens", "ignored"]
 - `ignored`: mail trackers append some to the link by which a person opts out.
 """
 
-JSON = msgspec.json.Encoder()
+JSON = msgspec.json.Encoder(decimal_format="number")
 
 T = TypeVar("T")
 

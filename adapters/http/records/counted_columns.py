@@ -7,6 +7,7 @@ many have read them, and ring pools which numbers are held, and for whom.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 import msgspec
@@ -26,6 +27,7 @@ from engine.views.report import Grouping, Sums
 from engine.views.unblock_job import NOT_BEGUN, UnblockProgress
 from schemas.account import CapUsage
 from schemas.instant import Instant
+from schemas.money import NOTHING
 from schemas.records import CAPPED_TYPES, RECORD_BODIES, BuyerGroup
 
 GROUP = "buyer_group"
@@ -44,7 +46,7 @@ BY_TYPE: Mapping[str, Grouping] = {"buyer": Grouping("buyer_id"), GROUP: BY_GROU
 async def usage(exchange: Exchange, groups: Mapping[int, BuyerGroup], periods: Iterable[str] = PERIODS) -> dict[int, Used]:
     """Return what each group without caps would have used in these periods, by the sums of its calls."""
     spans: dict[Instant | None, Mapping[int, Sums]] = {}
-    found: dict[int, dict[str, float]] = {group_id: {} for group_id in groups}
+    found: dict[int, dict[str, Decimal | int]] = {group_id: {} for group_id in groups}
     for period in periods:
         for group_id, group in groups.items():
             since = period_of(period, exchange.now, group)[0]
@@ -111,7 +113,7 @@ class Counted:
         if with_caps:
             tallies = await reads.tallies(company_id, [f"{record_type}/{record_id}" for record_id in with_caps])
             self.tallies |= {names[name]: tally for name, tally in tallies.items()}
-        nothing = dict.fromkeys(CAPS_OF[record_type].values(), 0.0)
+        nothing = dict.fromkeys(CAPS_OF[record_type].values(), NOTHING)
         for record_id, body in with_caps.items():
             self.used[record_id] = nothing | used_now(self.tallies.get(record_id, {}), body, exchange.now)
         groups = {record_id: body for record_id, body in bodies.items() if isinstance(body, BuyerGroup) and not body.caps}

@@ -5,6 +5,7 @@ read can be sent back; a changed one, and an unknown field, are refused by name.
 """
 
 from collections.abc import Collection, Mapping
+from decimal import Decimal
 from typing import Any
 
 import msgspec
@@ -199,9 +200,11 @@ def _is_as_shown(value: Any, known: Any) -> bool:
 def _is_same(value: Any, known: Any) -> bool:
     """Return whether a sent value equals the shown one; in a form all is text, and instants have several spellings."""
     if isinstance(value, str) and not isinstance(known, str):
-        if not isinstance(known, int | float | list | dict):
+        if not isinstance(known, int | float | Decimal | list | dict):
             return False
         value = _decoded(value)
+    if isinstance(known, Decimal) and isinstance(value, int | float):
+        return Decimal(repr(value)) == known
     if isinstance(value, bool) != isinstance(known, bool):
         return False
     if isinstance(value, str) and isinstance(known, str) and value != known:

@@ -9,7 +9,7 @@ from adapters.http.exchange.references import is_own
 from adapters.http.exchange.report_slots import in_slices
 from engine.rules import Rules
 from engine.views.lead import SENTENCES
-from engine.views.report import NO_VALUE, Key, Measure, Report
+from engine.views.report import NO_VALUE, Key, Measure, Number, Report
 
 NO_CATEGORY = "all"
 """The label of the one row of a report without a category."""
@@ -35,7 +35,7 @@ _STATUS_LABELS: Mapping[str, str] = {
 }
 """Status of a lead -> its label, if no other status has the same first words (the completed ones have)."""
 
-Cell = Mapping[str, float | None]
+Cell = Mapping[str, Number | None]
 
 
 class Rows(Sequence[dict[str, Any]]):
@@ -72,7 +72,7 @@ def row_of(
     return {**named, "pivots": pivots, "total": _chosen(made.totals[key], wanted)}
 
 
-def _chosen(cell: Cell, wanted: Sequence[str]) -> dict[str, float | None]:
+def _chosen(cell: Cell, wanted: Sequence[str]) -> dict[str, Number | None]:
     return {name: cell[name] for name in wanted}
 
 

@@ -12,6 +12,7 @@ from adapters.http.exchange.passwords import PASSWORD_LENGTH_MAX, PASSWORD_LENGT
 from adapters.http.schema.record_descriptions import sentence_of
 from engine.account import teams, values
 from engine.account.contact_fields import FIELDS_MAX, LABEL_LENGTH_MAX, OPTIONS_MAX, SCRIPT_LENGTH_MAX
+from engine.account.groups import CAP_MAX
 from engine.account.issuers import CLIENT_ID_LENGTH_MAX, ISSUER_LENGTH_MAX, NAME_LENGTH_MAX
 from engine.account.provider_configurations import FALLBACK_ORDER_MAX, SETTINGS_MAX
 from engine.account.public_fields import DIAL_COUNTRIES_MAX, PUBLIC_UPDATES_MAX
@@ -20,7 +21,6 @@ from engine.account.values import GRACE_MINUTES_MAX
 from engine.calendar.rails_names import RAILS_NAMES
 from engine.calendar.windows import WINDOW_ROWS_MAX
 from engine.calendar.zone_words import WINDOWS_NAMES, place_names
-from engine.contact.facts.call_record import MONEY_MAX
 from engine.contact.schedule.filters import FILTER_LENGTH_MAX
 from engine.submission.columns import ZIP_LENGTH_MAX
 from engine.submission.consents import TEXT_LENGTH_MAX as CONSENT_LENGTH_MAX
@@ -36,6 +36,7 @@ from engine.views.record import RECORD_INSTANTS
 from schemas.contact import LeadStatus
 from schemas.instant import SECOND
 from schemas.law import SECTORS
+from schemas.money import AMOUNT_DIGITS, AMOUNT_MAX
 from schemas.records import PUBLIC_CONTACTS_MAX, RECORD_BODIES, ContactFieldKind
 from schemas.schedule import Day
 
@@ -66,18 +67,15 @@ def text(most: int, *, least: int = 0) -> dict[str, Any]:
     return {"anyOf": [{"type": "string", "maxLength": most, **visible}, {"type": "number"}]}
 
 
-def decimal(least: float, most: float) -> dict[str, Any]:
-    """Return the schema of a decimal number within its bounds, as a number or as text."""
+def decimal(least: float, most: float, digits: int = 9) -> dict[str, Any]:
+    """Return the schema of a decimal number within its bounds, as a number or as text of at most so many decimals."""
     sign = "[+-]?" if least < 0 else "[+]?"
-    pattern = f"^{sign}[0-9]{{1,{len(str(int(most))) - 1}}}([.][0-9]{{1,9}})?$"
+    pattern = f"^{sign}[0-9]{{1,{len(str(int(most))) - 1}}}([.][0-9]{{1,{digits}}})?$"
     return {"anyOf": [{"type": "number", "minimum": least, "maximum": most}, {"type": "string", "pattern": pattern}]}
 
 
 NOTES_LENGTH_MAX = 4_000
 """Longest note of an agent about a call."""
-
-CAP_MAX = 10**15
-"""The largest decimal number that the account accepts."""
 
 TOKEN_NAME: Schema = {"type": "string", "minLength": 1, "maxLength": TOKEN_NAME_LENGTH_MAX, "pattern": "[!-~]"}
 
@@ -104,13 +102,20 @@ INPUTS: Mapping[str, Schema] = {
     },
     "DecimalInput": {
         "description": "a decimal number, as a number or as text",
-        **decimal(-MONEY_MAX, MONEY_MAX),
+        **decimal(-AMOUNT_MAX, AMOUNT_MAX),
     },
-    "MoneyInput": {"description": "an amount of money, as a number or as text", **decimal(0, MONEY_MAX)},
+    "AmountInput": {
+        "description": f"an amount of money, also below nothing, as a number or as text; at most {AMOUNT_DIGITS} decimals",
+        **decimal(-AMOUNT_MAX, AMOUNT_MAX, AMOUNT_DIGITS),
+    },
+    "MoneyInput": {
+        "description": f"an amount of money, as a number or as text; at most {AMOUNT_DIGITS} decimals",
+        **decimal(0, AMOUNT_MAX, AMOUNT_DIGITS),
+    },
     "CapInput": {
         "description": "a cap, as a number or as text. Calls under way may pass one on conversions or revenue; promised "
         "calls and calls by hand one of a number",
-        **decimal(0, CAP_MAX),
+        **decimal(0, CAP_MAX, AMOUNT_DIGITS),
     },
     "ReferenceInput": {
         "description": "an internal id or a uuid",
@@ -213,8 +218,8 @@ _NAMES: Mapping[str, Schema] = {
     "max_contact_attempts": whole(1, CONTACT_ATTEMPTS_MAX),
     "callback_grace_minutes callback_team_grace_minutes": whole(0, GRACE_MINUTES_MAX),
     "schedule_callback_in_seconds": whole(0, AHEAD_MAX // SECOND),
-    "lead_priority add_revenue add_payout": DECIMAL,
-    "revenue payout": DECIMAL,
+    "lead_priority": DECIMAL,
+    "revenue payout add_revenue add_payout": ref("AmountInput"),
     """
     callback_buyer_id callback_buyer_group_id callback_agent_id
     offer_id schedule_id traffic_source_id buyer_id contact_id move_to_another_schedule_id lead_id number_id ring_pool_id

@@ -6,8 +6,6 @@ Records have the types of their msgspec structs, leads and calls those of their 
 from collections.abc import Mapping
 from typing import Any, get_args
 
-import msgspec
-
 from adapters.gateway.signing import SIGNED_TYPES
 from adapters.http.schema.inputs import INPUTS, Schema, ref
 from adapters.http.schema.record_descriptions import sentence_of
@@ -39,6 +37,7 @@ from engine.views.scheduled_callback import COLUMNS as CALLBACK_TABLE
 from engine.views.unblock_job import JOB_STATES
 from engine.views.webhook_log import COLUMNS as WEBHOOK_LOG_TABLE
 from schemas.contact import LeadStatus
+from schemas.documents import schema_components
 from schemas.records import RECORD_BODIES, called
 
 
@@ -306,7 +305,7 @@ _BASE_TYPES: Mapping[str, Schema] = {
 
 def components() -> dict[str, Any]:
     """Return every named schema of the document."""
-    structs = msgspec.json.schema_components(RECORD_BODIES.values(), ref_template="#/components/schemas/{name}")[1]
+    structs = schema_components(RECORD_BODIES.values(), "#/components/schemas/{name}")[1]
     records = {view_name(kind): _record(kind, structs) for kind in RECORD_BODIES}
     shown = {
         "Lead": lead(),

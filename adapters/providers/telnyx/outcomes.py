@@ -20,6 +20,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from adapters.gateway.ports import DeliveryResult
+from adapters.providers.charges import read_charge
 from adapters.providers.ports import Order
 from adapters.providers.telnyx.errors import RECEIPT_ERRORS, STOP_BLOCK, says_stop
 from schemas.commands import PlaceCall
@@ -163,7 +164,7 @@ def text_outcome(order: Order, *, now: Instant) -> DeliveryResult | None:
         outcome=outcome if meaning is None else meaning.outcome,
         provider_ref=order.provider_ref,
         rang=False,
-        cost=_cost(facts),
+        cost=read_charge(facts.get("price")),
         detail=f"Telnyx: {end or 'sent'}{says}",
     )
 
@@ -171,10 +172,3 @@ def text_outcome(order: Order, *, now: Instant) -> DeliveryResult | None:
 def _instant(facts: Mapping[str, str], name: str) -> Instant | None:
     text = facts.get(name, "")
     return Instant(int(text)) if text.isdigit() else None
-
-
-def _cost(facts: Mapping[str, str]) -> float | None:
-    try:
-        return round(abs(float(facts["price"])), 4)
-    except (KeyError, ValueError):
-        return None

@@ -19,6 +19,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from adapters.gateway.ports import DeliveryResult
+from adapters.providers.charges import read_charge
 from adapters.providers.ports import Order
 from adapters.providers.twilio.errors import DECLINED, NOT_IN_SERVICE, RECEIPT_ERRORS
 from schemas.commands import PlaceCall, SendSms
@@ -70,7 +71,7 @@ def call_outcome(order: Order, recordings_url: str, *, now: Instant) -> Delivery
         agent_id=agent_id,
         hung_up_by=by,  # type: ignore[arg-type]  # of `_outcome`
         hangup_cause=" ".join(part for part in (end, facts.get("sip"), facts.get("error")) if part),
-        cost=_cost(facts),
+        cost=read_charge(facts.get("price")),
         recording_url=f"{recordings_url}/{facts['recording']}" if "recording" in facts else None,
         detail=f"Twilio: {end}"
         + (f", the buyer's telephone: {_dial_state(facts)}" if is_dialled and not is_for_bot else "")
@@ -164,7 +165,9 @@ def text_outcome(order: Order, *, now: Instant) -> DeliveryResult | None:
     if meaning is not None:
         outcome = meaning.outcome
     detail = f"Twilio: {end}" + (f" {error}" if error else "") + (f", {meaning.says}" if meaning else "")
-    return DeliveryResult(outcome=outcome, provider_ref=order.provider_ref, rang=False, cost=_cost(facts), detail=detail)
+    return DeliveryResult(
+        outcome=outcome, provider_ref=order.provider_ref, rang=False, cost=read_charge(facts.get("price")), detail=detail
+    )
 
 
 def facts_of_call(
@@ -244,11 +247,3 @@ def _instant(facts: Mapping[str, str], name: str) -> Instant | None:
 
 def _whole(text: str | None) -> int:
     return int(text) if text is not None and text.isdigit() else 0
-
-
-def _cost(facts: Mapping[str, str]) -> float | None:
-    """Return what Twilio charges; it says a negative amount, and none until some minutes after the end."""
-    try:
-        return round(abs(float(facts["price"])), 4)
-    except (KeyError, ValueError):
-        return None

@@ -2,9 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Iterator
+from decimal import Decimal
 
 from deploy.proof.caps.evidence import CapEvidence
-from deploy.proof.caps.recount import AMOUNT_DIGITS, CONCURRENCY, RESERVED, Recount
+from deploy.proof.caps.recount import CONCURRENCY, RESERVED, Recount
 from deploy.proof.evidence import Evidence
 from deploy.proof.verdict import VerdictRow, judge_log, none, row
 from schemas.instant import Instant
@@ -62,24 +63,24 @@ def _ended_otherwise(found: CapEvidence) -> Iterator[str]:
 
 def _earned_otherwise(recount: Recount, found: Evidence) -> Iterator[str]:
     """Compare the reported earnings with those of the calls at the end."""
-    brought: defaultdict[str, defaultdict[str, float]] = defaultdict(lambda: defaultdict(float))
+    brought: defaultdict[str, defaultdict[str, Decimal]] = defaultdict(lambda: defaultdict(Decimal))
     for call in found.contacts.calls().values():
         earned = {
-            "buyer_conversion": float(call.buyer_converted),
+            "buyer_conversion": Decimal(call.buyer_converted),
             "revenue": call.revenue,
             "earned_revenue": call.revenue - call.payout,
         }
         ids = {"buyer": call.buyer_id, "buyer_group": call.buyer_group_id}
         of_call = {f"{kind}/{id_}": earned for kind, id_ in ids.items() if id_ is not None}
         if call.traffic_source_id is not None:
-            of_call[f"traffic_source/{call.traffic_source_id}"] = {"offer_conversion": float(call.offer_converted)}
+            of_call[f"traffic_source/{call.traffic_source_id}"] = {"offer_conversion": Decimal(call.offer_converted)}
         for record, amounts in of_call.items():
             for metric, amount in amounts.items():
                 brought[record][metric] += amount
     for record, limits in recount.limits.items():
         for metric in brought[record] if limits.caps else ():
             reported, earned_by_calls = recount.earned[record][metric], brought[record][metric]
-            if round(reported - earned_by_calls, AMOUNT_DIGITS):
+            if reported != earned_by_calls:
                 yield f"{record}: {reported:g} of {metric} reported, its calls earned {earned_by_calls:g}"
 
 
@@ -94,10 +95,10 @@ def _reached(recount: Recount) -> set[str]:
     return found
 
 
-def used(recount: Recount) -> Iterator[tuple[str, str, float, float]]:
+def used(recount: Recount) -> Iterator[tuple[str, str, Decimal | int, Decimal]]:
     """Yield each record and cap, its limit, and the most that was used of it at once."""
     for record, limits in sorted(recount.limits.items()):
-        caps: dict[str, float] = dict(limits.caps)
+        caps: dict[str, Decimal | int] = dict(limits.caps)
         if limits.concurrency is not None:
             caps = {CONCURRENCY: limits.concurrency, **caps}
         for cap, limit in caps.items():

@@ -6,6 +6,7 @@ Nothing of the account's own counting is used: a grant is what the contacts rece
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -15,6 +16,7 @@ from msgspec import Struct
 from schemas.account import CapUsage
 from schemas.decisions import REMOVED, Change, Decision
 from schemas.instant import EPOCH, Instant, from_datetime, to_datetime
+from schemas.money import amount as rounded
 from schemas.requests import CallEarned, SlotAnswered, SlotReleased, SlotRequested
 
 LIMITED = ("buyer", "buyer_group", "traffic_source", "number")
@@ -27,7 +29,6 @@ USED_BY: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 """How a slot ended -> what it used."""
 
-AMOUNT_DIGITS = 4
 CONCURRENCY = "concurrency"
 
 Request = SlotRequested | SlotReleased | CallEarned
@@ -40,7 +41,7 @@ class Limits(Struct, frozen=True):
 
     zone: str
     concurrency: int | None
-    caps: dict[str, float]
+    caps: dict[str, Decimal]
     total_from: Instant
 
 
@@ -69,12 +70,12 @@ class Recount:
         """Id of a slot -> how often it was granted."""
         self.ended: list[tuple[str, str]] = []
         """Ids of slots, and how each ended."""
-        self.used: defaultdict[Span, defaultdict[str, float]] = defaultdict(lambda: defaultdict(float))
+        self.used: defaultdict[Span, defaultdict[str, Decimal]] = defaultdict(lambda: defaultdict(Decimal))
         self.reserved: defaultdict[Span, Counter[str]] = defaultdict(Counter)
         self.in_use: Counter[str] = Counter()
-        self.earned: defaultdict[str, defaultdict[str, float]] = defaultdict(lambda: defaultdict(float))
+        self.earned: defaultdict[str, defaultdict[str, Decimal]] = defaultdict(lambda: defaultdict(Decimal))
         """Record -> metric -> what calls brought it, whenever."""
-        self.highest: defaultdict[tuple[str, str], float] = defaultdict(float)
+        self.highest: defaultdict[tuple[str, str], Decimal] = defaultdict(Decimal)
         """Record and cap -> the most that was used of it at once."""
         self.passed: list[str] = []
         self._sources: dict[str, int] = {}
@@ -143,7 +144,9 @@ class Recount:
     def _over(self, record: str, now: Instant) -> Iterator[str]:
         """Yield the caps on attempts, connections and calls at a time that are passed; note the most that was used."""
         limits = self.limits[record]
-        found: dict[str, tuple[float, float | None]] = {CONCURRENCY: (self.in_use[record], limits.concurrency)}
+        found: dict[str, tuple[Decimal, Decimal | int | None]] = {
+            CONCURRENCY: (Decimal(self.in_use[record]), limits.concurrency)
+        }
         for cap, limit in limits.caps.items():
             metric, _, period = cap.rpartition("_")
             span = self._span(record, period, now)
@@ -171,7 +174,7 @@ class Recount:
                 self.earned[record][metric] += amount
                 for period in PERIODS:
                     span = self._span(record, period, request.at)
-                    self.used[span][metric] = round(self.used[span][metric] + amount, AMOUNT_DIGITS)
+                    self.used[span][metric] = rounded(self.used[span][metric] + amount)
                     cap = f"{metric}_{period}"
                     self.highest[record, cap] = max(self.highest[record, cap], self.used[span][metric])
 
@@ -237,6 +240,6 @@ def _floor(period: str, local: datetime) -> datetime:
     return local if period == "daily" else local.replace(day=1)
 
 
-def _some(amounts: Mapping[str, float]) -> dict[str, float]:
+def _some(amounts: Mapping[str, Decimal | int]) -> dict[str, Decimal | int]:
     """Return the amounts that are not nothing."""
     return {metric: amount for metric, amount in amounts.items() if amount}

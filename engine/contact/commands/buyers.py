@@ -25,6 +25,7 @@ from engine.contact.timing.suppression import is_on
 from schemas.commands import BUYER_LEGS_MAX, BuyerLeg
 from schemas.contact import Lead
 from schemas.instant import Instant
+from schemas.money import NOTHING
 from schemas.records import Agent, Buyer, BuyerGroup, Number, Offer, Schedule, TrafficSource
 from schemas.requests import SlotAnswered
 from schemas.schedule import CallStep, Connect, RouteBy
@@ -340,7 +341,7 @@ def _next_buyer(lead: Lead, buyers: Buyers, turns: int, by: RouteBy) -> tuple[in
 def _candidates(buyers: Buyers, by: RouteBy) -> list[Candidate]:
     """Return buyers with what they pay for a call, where that decides."""
     return [
-        Candidate(buyer_id, buyer.tier, buyer.weight, (buyer.bid_price or 0.0) if by == "revenue" else 0.0)
+        Candidate(buyer_id, buyer.tier, buyer.weight, (buyer.bid_price or NOTHING) if by == "revenue" else NOTHING)
         for buyer_id, buyer in buyers
     ]
 

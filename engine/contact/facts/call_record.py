@@ -24,9 +24,6 @@ CALLS_COMPARED_MAX = 50
 DELETED_REFS_MAX = 20
 """Gateway names of deleted calls that a head keeps, newest last: a gateway reports a call again within minutes."""
 
-MONEY_MAX = 1_000_000_000
-"""An amount lies between minus this and this, however it is set or corrected: four decimals fit a double."""
-
 REPEAT_FLAGS = (
     "buyer_repeat_caller",
     "offer_repeat_caller",
@@ -34,9 +31,6 @@ REPEAT_FLAGS = (
     "offer_conversion_duplicated_call",
 )
 """What earlier calls of the person say of a call."""
-
-MONEY_DIGITS = 4
-"""Decimal places: providers charge in ten-thousandths, and sums of floats stay readable."""
 
 TEXT_LENGTH_MAX = 500
 """Characters kept of a free text."""

@@ -1,6 +1,7 @@
 """How is a call changed by hand? Its money, tokens, conversion and disposition; keys are pressed; it is deleted."""
 
 from collections.abc import Mapping
+from decimal import Decimal
 from itertools import islice
 from typing import Any
 
@@ -10,8 +11,6 @@ from engine.contact.commands.emission import call_command_header, call_webhook
 from engine.contact.facts import conversions, earnings
 from engine.contact.facts.call_record import (
     CALLS_COMPARED_MAX,
-    MONEY_DIGITS,
-    MONEY_MAX,
     REPEAT_FLAGS,
     delete_call,
     listed_calls,
@@ -33,6 +32,7 @@ from schemas.commands import PressKeys
 from schemas.contact import Call, CallbackOwner, Lead
 from schemas.decisions import Answer
 from schemas.instant import EPOCH, SECOND, Instant
+from schemas.money import AMOUNT_MAX, NOTHING, amount
 from schemas.records import CallDisposition
 from schemas.requests import CallDeleteRequested, CallKeysRequested, CallUpdateRequested, LeadUpdateRequested
 
@@ -87,8 +87,8 @@ def _take_back(person: Person, call: Call) -> None:
         company_id=person.company_id,
         contact_key=person.key,
         call_id=call.id,
-        revenue=0.0,
-        payout=0.0,
+        revenue=NOTHING,
+        payout=NOTHING,
         buyer_converted=converted.get("buyer_converted", UNSET),
         offer_converted=converted.get("offer_converted", UNSET),
     )
@@ -239,9 +239,9 @@ def _write(call: Call, request: CallUpdateRequested) -> list[str]:
             changed.append(field)
     for field, added in (("revenue", request.add_revenue), ("payout", request.add_payout)):
         value, before = getattr(request, field), getattr(call, field)
-        after = round((before if value is UNSET else value) + added, MONEY_DIGITS)
-        if abs(after) > MONEY_MAX:
-            sentence = f"of the call would be {after}; it lies between {-MONEY_MAX} and {MONEY_MAX}"
+        after = amount((before if value is UNSET else value) + added)
+        if abs(after) > AMOUNT_MAX:
+            sentence = f"of the call would be {after}; it lies between {-AMOUNT_MAX} and {AMOUNT_MAX}"
             raise RefusedError("validation_failed", f"The {field} {sentence}. Nothing was changed.", {field: [sentence]})
         if after != before:
             setattr(call, field, after)
@@ -276,8 +276,8 @@ def _update_lead(
     request: CallUpdateRequested,
     had_converted: Mapping[str, bool],
     *,
-    revenue: float,
-    payout: float,
+    revenue: Decimal,
+    payout: Decimal,
 ) -> None:
     """Apply money and conversion of the call to its lead, as an update of the lead would, also at another contact."""
     if call.lead_id is None:
@@ -292,8 +292,8 @@ def _update_lead(
         call_id=call.id,
         buyer_converted=_changed_flag(person, call, "buyer_converted", had_converted),
         offer_converted=_changed_flag(person, call, "offer_converted", had_converted),
-        add_revenue=round(revenue, MONEY_DIGITS),
-        add_payout=round(payout, MONEY_DIGITS),
+        add_revenue=amount(revenue),
+        add_payout=amount(payout),
         buyer_conversion_id=conversions.current_id(call, "buyer"),
         offer_conversion_id=conversions.current_id(call, "offer"),
     )

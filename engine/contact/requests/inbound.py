@@ -31,6 +31,7 @@ from engine.partition.draft import RefusedError
 from schemas.contact import LIVE_STATUSES, Call, Lead
 from schemas.decisions import Answer
 from schemas.instant import EPOCH, SECOND, Instant
+from schemas.money import amount
 from schemas.outcomes import CALL_OUTCOMES, TIMED_OUT
 from schemas.records import Number, Offer
 from schemas.requests import CallReceived
@@ -305,7 +306,7 @@ def _write_end(person: Person, call: Call, request: CallReceived, at: Instant) -
     call.hangup_cause = request.hangup_cause or call.outcome
     if request.cost is not None:
         charge_lead(person, call, request.cost - call.cost)
-        call.cost = request.cost
+        call.cost = amount(request.cost)
     call.recording_url = request.recording_url or call.recording_url
     call.detail = request.detail
 

@@ -25,6 +25,7 @@ from engine.law.caps import FREQUENCY_CAP_CODE
 from engine.partition.draft import RefusedError
 from schemas.contact import LIVE_STATUSES, Call, Flight, Lead, Relay
 from schemas.instant import EPOCH, Instant
+from schemas.money import amount
 from schemas.outcomes import GATE_OUTCOMES, NOT_REACHED, OUTCOMES, TIMED_OUT, Outcome, Standing, standing
 from schemas.requests import CallProgressed, OutcomeRecorded, ReachAnswered
 from schemas.state import relay_key
@@ -450,7 +451,7 @@ def _copy_outcome(call: Call, request: OutcomeRecorded) -> None:
     call.talk_seconds = request.talk_seconds
     call.hung_up_by = request.hung_up_by or call.hung_up_by
     call.hangup_cause = request.hangup_cause or request.outcome
-    call.cost = call.cost if request.cost is None else request.cost
+    call.cost = call.cost if request.cost is None else amount(request.cost)
     call.recording_url = request.recording_url or call.recording_url
     copy_handling(call, request)
     call.detail = request.detail

@@ -5,7 +5,7 @@ from msgspec import UNSET
 from engine.contact.commands.emission import email_key
 from engine.contact.commands.hanging_up import hang_up_all
 from engine.contact.facts import conversions
-from engine.contact.facts.call_record import MONEY_DIGITS, copy_data_to_calls
+from engine.contact.facts.call_record import copy_data_to_calls
 from engine.contact.facts.invalid_fields import take_off_corrected
 from engine.contact.facts.person import Person
 from engine.contact.facts.references import check_references
@@ -27,6 +27,7 @@ from engine.partition.draft import RefusedError
 from engine.submission.numbers import EXTENSION
 from schemas.contact import LIVE_STATUSES, CallbackOwner, Lead
 from schemas.decisions import Answer
+from schemas.money import amount
 from schemas.records import Record
 from schemas.requests import LeadDeleteRequested, LeadUpdateRequested
 
@@ -227,9 +228,9 @@ def _change_fields(person: Person, lead: Lead, request: LeadUpdateRequested) -> 
     _record_conversions(person, lead, request, had_converted)
     if request.call_id is None:
         lead.user_updated_at = person.now
-    lead.revenue = round(lead.revenue + request.add_revenue, MONEY_DIGITS)
-    lead.payout = round(lead.payout + request.add_payout, MONEY_DIGITS)
-    lead.cost = round(lead.cost + request.add_cost, MONEY_DIGITS)
+    lead.revenue = amount(lead.revenue + request.add_revenue)
+    lead.payout = amount(lead.payout + request.add_payout)
+    lead.cost = amount(lead.cost + request.add_cost)
     if request.apply_to == "calls":
         copy_data_to_calls(person, lead, request.data)
     person.draft.fact("lead.updated", lead_id=lead.id)

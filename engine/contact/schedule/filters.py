@@ -10,6 +10,7 @@ buyer belongs to none.
 
 import re
 from collections.abc import Callable, Iterable
+from decimal import Decimal
 from functools import lru_cache, partial
 from typing import Any
 
@@ -192,6 +193,8 @@ def text_of(value: Any) -> str:
             return "true" if value else "false"
         case float() if value.is_integer():
             return str(int(value))
+        case Decimal():
+            return f"{value.normalize():f}"
         case _:
             return str(value).strip()
 
@@ -221,8 +224,8 @@ _GROUPED = re.compile(r"([+-]?)[$\u20ac\u00a3]? ?([0-9]{1,3}(?:,[0-9]{3}){1,5}|[
 """A number as people write amounts, in filters and in forms: `5,000`, `$5,000.50`."""
 
 
-def _number(text: str) -> float | None:
+def _number(text: str) -> Decimal | None:
     if _NUMBER.fullmatch(text):
-        return float(text)
+        return Decimal(text)
     grouped = _GROUPED.fullmatch(text)
-    return None if grouped is None else float(f"{grouped[1]}{grouped[2].replace(',', '')}{grouped[3] or ''}")
+    return None if grouped is None else Decimal(f"{grouped[1]}{grouped[2].replace(',', '')}{grouped[3] or ''}")

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -63,7 +64,7 @@ async def test_a_call_is_placed_once_and_reported_as_it_goes() -> None:
 
 
 async def test_a_provider_may_say_who_and_what_handled_a_call() -> None:
-    handled = {"agent_id": 9, "provider_configuration_id": 2, "transcription_status": "pending", "cost": 0.02}
+    handled = {"agent_id": 9, "provider_configuration_id": 2, "transcription_status": "pending", "cost": Decimal("0.02")}
     voice = Voice(lambda _: DeliveryResult(outcome="connected_human", **handled))  # type: ignore[arg-type]
 
     async with town("call") as place, running(place, call_channel(voice), MemoryDeliveries()):

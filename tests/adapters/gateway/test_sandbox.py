@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -305,7 +306,7 @@ async def test_a_call_that_was_on_hold_says_so_and_who_hung_up_and_what_it_cost(
 
     assert [progress.state for progress in reported] == ["initiated", "ringing", "established", "on-hold", "resumed"]
     assert result is not None
-    assert (result.hung_up_by, result.hangup_cause, result.cost) == ("caller", "normal clearing", 0.01)
+    assert (result.hung_up_by, result.hangup_cause, result.cost) == ("caller", "normal clearing", Decimal("0.01"))
 
 
 async def test_keys_stand_in_the_detail_of_the_call_and_are_refused_when_it_is_over() -> None:

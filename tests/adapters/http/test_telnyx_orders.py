@@ -1,6 +1,7 @@
 """Do calls and texts go by Telnyx from the command to the outcome, and is nobody called twice where its answer is lost?"""
 
 from collections.abc import AsyncIterator, Mapping
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -167,7 +168,7 @@ async def test_a_receipt_says_what_became_of_a_text_and_what_it_cost(carrier: Te
     assert waiting is not None
     assert order is not None
     assert order.result is not None
-    assert (waiting.has_ended, order.result.outcome, order.result.cost) == (False, "delivered", 0.0051)
+    assert (waiting.has_ended, order.result.outcome, order.result.cost) == (False, "delivered", Decimal("0.0051"))
 
 
 async def test_a_stop_at_the_carrier_opts_out(carrier: TelnyxCarrier) -> None:

@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -385,7 +386,7 @@ async def test_a_look_up_of_a_text_says_its_receipt_and_its_cost(telnyx: FakeTel
     assert found is not None
     result = connection.conclude(structs.replace(order, facts=found.facts))
     assert result is not None
-    assert (result.outcome, result.cost) == ("invalid_number", 0.0051)
+    assert (result.outcome, result.cost) == ("invalid_number", Decimal("0.0051"))
 
 
 @pytest.mark.parametrize(

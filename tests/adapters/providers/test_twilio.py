@@ -3,6 +3,7 @@
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from email.utils import format_datetime
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
@@ -232,7 +233,7 @@ async def test_a_look_up_says_how_the_buyers_leg_ended_and_what_it_cost(twilio: 
     result = connection.conclude(Order(command=call_command(), asked_at=wall_now(), facts=found.facts))
 
     assert result is not None
-    assert (result.outcome, result.talk_seconds, result.cost) == ("connected_buyer", 42, 0.014)
+    assert (result.outcome, result.talk_seconds, result.cost) == ("connected_buyer", 42, Decimal("0.014"))
 
 
 async def test_a_call_is_hung_up_and_keys_are_refused(twilio: FakeTwilio, connection: Connection) -> None:

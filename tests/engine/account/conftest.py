@@ -1,5 +1,6 @@
 """How do these tests send requests to an account? Through the runner's decider, on a real state."""
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -141,9 +142,10 @@ class AccountWorld:
     def release(self, request_id: str, **fields: Any) -> list[SlotAnswered]:
         return answers(self.ask(self.released(request_id, **fields)))
 
-    def earned(self, at: Instant, **amounts: dict[str, float]) -> list[SlotAnswered]:
+    def earned(self, at: Instant, **amounts: dict[str, Any]) -> list[SlotAnswered]:
         """Tell what a call brought; `buyer_group_7` stands for the resource `buyer_group/7`."""
-        found = {"/".join(name.rsplit("_", 1)): brought for name, brought in amounts.items()}
+        brought = {name: {metric: Decimal(str(of)) for metric, of in given.items()} for name, given in amounts.items()}
+        found = {"/".join(name.rsplit("_", 1)): of for name, of in brought.items()}
         return answers(self.ask(CallEarned(company_id=1, call_id=1, at=at, amounts=found)))
 
     def tick(self, key: str) -> list[SlotAnswered]:

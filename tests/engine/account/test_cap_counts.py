@@ -1,5 +1,7 @@
 """Are the counts of caps the same bytes in memory as after the log? JSON of the decisions gives back fractions."""
 
+from decimal import Decimal
+
 import msgspec
 import pytest
 
@@ -26,7 +28,7 @@ def test_what_a_slot_and_its_lead_count_is_read_back_as_it_is_kept(
     if corrected is not None:
         caps.correct_use(slots, number, corrected, is_connected=True)
     for amount in conversions:
-        caps.add_amounts(slots, EPOCH, {"buyer_conversion": amount})
+        caps.add_amounts(slots, EPOCH, {"buyer_conversion": Decimal(amount)})
 
     read_back = msgspec.json.decode(msgspec.json.encode(slots), type=Slots)
 

@@ -1,6 +1,7 @@
 """Does the judge of `make prove-caps` agree with an account that counts rightly, and does it see what is wrong?"""
 
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -75,7 +76,7 @@ def test_a_right_account_is_found_right(busy: RecountedAccount) -> None:
 
 
 def _one_more_used(tally: CapUsage) -> CapUsage:
-    return CapUsage(tally.began_at, tally.ends_at, tally.after, {**tally.used, "attempt": 9}, tally.open)
+    return CapUsage(tally.began_at, tally.ends_at, tally.after, {**tally.used, "attempt": Decimal(9)}, tally.open)
 
 
 def _nothing_open(tally: CapUsage) -> CapUsage:
@@ -128,7 +129,7 @@ def test_a_grant_after_the_revenue_was_reached_is_found(busy: RecountedAccount) 
     place = next(n for n, (_, asked) in enumerate(busy.log) if isinstance(asked, CallEarned))
     decision, earned = busy.log[place]
     assert isinstance(earned, CallEarned)
-    busy.log[place] = decision, replace(earned, amounts={group_of(busy): {"revenue": 100.0}})
+    busy.log[place] = decision, replace(earned, amounts={group_of(busy): {"revenue": Decimal(100)}})
 
     assert [fault.partition(": slot ")[2] for fault in recount(busy).passed] == [
         f"c: {group_of(busy)} has 100 of revenue_total, 100 were to be the last"

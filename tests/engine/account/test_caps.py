@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -22,7 +23,7 @@ def slot_answers(sent: list[SlotAnswered]) -> list[tuple[str, bool, str | None, 
     return [(answer.request_id, answer.granted, answer.reason, answer.until) for answer in sent]
 
 
-def used(account: AccountWorld, resource: str) -> dict[str, dict[str, float]]:
+def used(account: AccountWorld, resource: str) -> dict[str, dict[str, Any]]:
     return {period: tally.used for period, tally in account.slots(resource).tallies.items() if tally.used}
 
 
@@ -68,7 +69,7 @@ def test_what_calls_under_way_have_reserved_is_used_and_what_they_give_back_is_g
     ],
 )
 def test_a_slot_counts_what_its_call_used_and_all_of_it_where_that_is_unknown(
-    account: AccountWorld, ended: str, counted: dict[str, float]
+    account: AccountWorld, ended: str, counted: dict[str, Any]
 ) -> None:
     group_id = account.group(account.buyer(), attempt_daily_limit=9)
     account.want("a", buyer_group_id=group_id)
@@ -125,7 +126,7 @@ def test_a_reset_of_the_total_caps_starts_them_over_and_leaves_the_others(accoun
     assert account.want("c", buyer_group_id=group_id)[0].granted
     account.release("c", ended="attempted")
     tallies = account.slots(f"buyer_group/{group_id}").tallies
-    assert (tallies["total"].used, tallies["daily"].used) == ({"attempt": 1}, {"attempt": 2})
+    assert (tallies["total"].used["attempt"], tallies["daily"].used["attempt"]) == (Decimal(1), Decimal(2))
 
 
 def test_a_slot_of_before_a_reset_is_not_counted_after_it(account: AccountWorld) -> None:
@@ -315,7 +316,7 @@ def test_no_cap_is_passed_at_any_instant_and_whatever_is_reserved_is_confirmed_o
     [("unused", {}), ("attempted", {"attempt": 1}), ("connected", {"attempt": 1, "connection": 1})],
 )
 def test_an_unknown_end_that_is_known_later_counts_as_that_says_and_once(
-    account: AccountWorld, known: str, counted: dict[str, float]
+    account: AccountWorld, known: str, counted: dict[str, Any]
 ) -> None:
     group_id = account.group(account.buyer(), attempt_daily_limit=9)
     account.want("a", buyer_group_id=group_id)

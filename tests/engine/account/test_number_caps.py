@@ -1,5 +1,6 @@
 """Do caps of a number hold back calls of steps, and count all that are placed from it?"""
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -30,7 +31,7 @@ def place(account: AccountWorld, request_id: str, **fields: Any) -> list[SlotAns
     return account.want(request_id, is_placed=True, **fields)
 
 
-def attempts(account: AccountWorld, number_id: int, period: str = "daily") -> tuple[float, float]:
+def attempts(account: AccountWorld, number_id: int, period: str = "daily") -> tuple[Decimal | int, int]:
     tally = account.slots(f"number/{number_id}").tallies[period]
     return tally.used.get("attempt", 0), tally.open.get("attempt", 0)
 

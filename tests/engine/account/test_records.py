@@ -1,5 +1,6 @@
 """Are records created, changed and deleted as requested, and is every error reported at once with nothing changed?"""
 
+from decimal import Decimal
 from typing import Any
 
 import msgspec
@@ -51,7 +52,9 @@ WHOLE: dict[str, dict[str, Any]] = {
 BODIES = {
     "offer": Offer(name="Solar", lead_token=TOKEN, time_zone="America/New_York", hours_to_expire=48),
     "buyer": Buyer(name="Roofs", number="+13055550123", user_buyer_id="roofs", tier=-2, weight=3),
-    "buyer_group": BuyerGroup(name="Closers", concurrency_cap_limit=3, caps={"attempt_hourly": 10.0, "revenue_total": 0.0}),
+    "buyer_group": BuyerGroup(
+        name="Closers", concurrency_cap_limit=3, caps={"attempt_hourly": Decimal(10), "revenue_total": Decimal(0)}
+    ),
     "traffic_source": TrafficSource(name="Ads", user_traffic_source_id="ads", first_name="Ada"),
     "number": Number(number="+13055550199", sms=False),
     "outgoing_webhook": OutgoingWebhook(

@@ -1,6 +1,7 @@
 """Does the buyer get the call that pays most, by its bid or by what its calls have earned, and the tier still go first?"""
 
 from collections import Counter
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from engine.account import epc
 from engine.account.epc import EPC_CALLS_MIN, EPC_DAYS, UNKNOWN, epc_of
 from schemas.account import Slots
 from schemas.instant import DAY, HOUR
+from schemas.money import amount
 from schemas.requests import CallEarned
 from tests.engine.account.conftest import AccountWorld
 
@@ -21,7 +23,7 @@ def taken(account: AccountWorld, name: str, **asked: Any) -> int | None:
 
 
 def earned(account: AccountWorld, buyer_id: int, revenue: float, *, routed: bool = True) -> None:
-    amounts = {f"buyer/{buyer_id}": {"revenue": revenue}}
+    amounts = {f"buyer/{buyer_id}": {"revenue": Decimal(revenue)}}
     account.ask(CallEarned(company_id=1, call_id=1, at=account.now, amounts=amounts, routed_by_epc=routed))
 
 
@@ -101,7 +103,7 @@ def test_calls_count_for_seven_days_and_no_more_days_are_kept(account: AccountWo
         account.now += DAY
         taken(account, f"day-{account.now}", buyer_ids=(buyer_id,), route_by_type="epc")
     slots = account.slots(f"buyer/{buyer_id}")
-    assert epc_of(slots, account.now) == pytest.approx(3.0 * EPC_CALLS_MIN / (EPC_CALLS_MIN + EPC_DAYS - 1), abs=1e-4)
+    assert epc_of(slots, account.now) == amount(Decimal(3 * EPC_CALLS_MIN) / (EPC_CALLS_MIN + EPC_DAYS - 1))
     assert epc_of(slots, account.now + DAY) == UNKNOWN
     for _ in range(30):
         account.now += DAY
@@ -113,9 +115,9 @@ def test_what_a_call_earns_later_counts_on_the_day_of_the_call_and_an_old_one_no
     slots = Slots(resource="buyer/7", company_id=1)
     for _ in range(EPC_CALLS_MIN):
         epc.add_call(slots, account.now, account.now)
-    epc.add_revenue(slots, account.now, account.now + 2 * DAY, 40.0)
+    epc.add_revenue(slots, account.now, account.now + 2 * DAY, Decimal("40.0"))
     assert epc_of(slots, account.now + 2 * DAY) == 40.0 / EPC_CALLS_MIN
-    epc.add_revenue(slots, account.now - 8 * DAY, account.now, 1_000.0)
+    epc.add_revenue(slots, account.now - 8 * DAY, account.now, Decimal("1_000.0"))
     assert epc_of(slots, account.now + HOUR) == 40.0 / EPC_CALLS_MIN
 
 

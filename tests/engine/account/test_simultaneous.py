@@ -1,5 +1,6 @@
 """Of a group that is dialled simultaneously, who is rung, what do the caps count, and what is given back when?"""
 
+from decimal import Decimal
 from random import Random
 from typing import Any
 
@@ -17,7 +18,7 @@ def together(account: AccountWorld, *buyer_ids: int, **fields: Any) -> int:
     return account.group(*buyer_ids, dial_buyers_type="simultaneously", **fields)
 
 
-def used(account: AccountWorld, resource: str) -> tuple[int, float, float]:
+def used(account: AccountWorld, resource: str) -> tuple[int, Decimal | int, Decimal | int]:
     """Return how many calls are under way, and the attempts and connections of the day, reserved ones included."""
     slots = account.slots(resource)
     day = slots.tallies["daily"]

@@ -1,5 +1,6 @@
 """Is everything about a call recorded, changed only as requested, and passed on to its lead?"""
 
+from decimal import Decimal
 from typing import Any
 
 import msgspec
@@ -121,8 +122,13 @@ def test_durations_follow_from_what_was_reported(world: World) -> None:
         23,
         39,
     )
-    assert (shown["in_progress"], shown["no_buyer"], shown["hung_up_by"], shown["cost"]) == (False, True, "caller", 0.02)
-    assert (shown["status"], shown["outcome"], shown["profit"]) == ("finished", "connected_human", -0.02)
+    assert (shown["in_progress"], shown["no_buyer"], shown["hung_up_by"], shown["cost"]) == (
+        False,
+        True,
+        "caller",
+        Decimal("0.02"),
+    )
+    assert (shown["status"], shown["outcome"], shown["profit"]) == ("finished", "connected_human", Decimal("-0.02"))
     assert [kind for kind in world.fact_types() if kind.startswith("call.")] == [
         *("call.initiated", "call.ringing", "call.established", "call.on-hold", "call.resumed", "call.ended")
     ]
@@ -238,14 +244,14 @@ def test_a_second_call_for_the_same_offer_or_buyer_is_a_repeat_and_a_duplicate_w
 def test_money_is_set_and_added_and_the_lead_earns_the_difference(world: World) -> None:
     call = _called(world)
     found = _change(world, call, revenue=40.0, add_revenue=2.5, payout=10.0)
-    assert (found.revenue, found.payout, found.user_updated_at) == (42.5, 10.0, world.now)
-    assert _row(found)["profit"] == 32.5
+    assert (found.revenue, found.payout, found.user_updated_at) == (Decimal("42.5"), Decimal("10.0"), world.now)
+    assert _row(found)["profit"] == Decimal("32.5")
     _change(world, call, add_revenue=0.1, add_payout=-3.0)
     found = _change(world, call, add_revenue=0.2)
-    assert (found.revenue, found.payout) == (42.8, 7.0)
-    assert (world.lead().revenue, world.lead().payout) == (42.8, 7.0)
+    assert (found.revenue, found.payout) == (Decimal("42.8"), Decimal("7.0"))
+    assert (world.lead().revenue, world.lead().payout) == (Decimal("42.8"), Decimal("7.0"))
     _change(world, call, revenue=0.0, payout=0.0)
-    assert (world.lead().revenue, world.lead().payout) == (0.0, 0.0)
+    assert (world.lead().revenue, world.lead().payout) == (Decimal("0.0"), Decimal("0.0"))
 
 
 def test_a_conversion_of_a_call_is_one_of_its_lead_and_ends_its_schedule(world: World) -> None:
@@ -300,7 +306,7 @@ def test_a_conversion_that_is_reported_again_moves_no_lead_on_once_more(world: W
     assert world.lead().status in LIVE_STATUSES
     _change(world, call, buyer_converted=True, add_revenue=5.0)
     assert world.lead().status in LIVE_STATUSES
-    assert (world.lead().buyer_converted, world.lead().revenue) == (True, 5.0)
+    assert (world.lead().buyer_converted, world.lead().revenue) == (True, Decimal("5.0"))
 
 
 def test_a_call_has_the_id_that_the_sender_gave_its_lead(world: World) -> None:
@@ -336,7 +342,7 @@ def test_late_facts_never_revive_a_lead_that_has_ended(world: World) -> None:
     call = _called(world)
     world.act("remove")
     _change(world, call, revenue=5.0, offer_converted=True, data={"late": "yes"})
-    assert (world.lead().status, world.lead().revenue, world.lead().offer_converted) == ("removed", 5.0, True)
+    assert (world.lead().status, world.lead().revenue, world.lead().offer_converted) == ("removed", Decimal("5.0"), True)
     world.outcome("no_answer")
     assert world.lead().status == "removed"
 
@@ -400,7 +406,7 @@ def test_no_call_back_is_promised_of_a_lead_that_has_ended_and_then_nothing_is_c
     with pytest.raises(RefusedError) as refused:
         _change(world, call, revenue=5.0, callback_at=world.now + HOUR)
     assert refused.value.code == "lead_not_live"
-    assert world.call(call.id).revenue == 0.0
+    assert world.call(call.id).revenue == Decimal("0.0")
 
 
 def test_of_several_calls_the_newest_has_its_lead_called_back_once(world: World) -> None:
@@ -484,17 +490,17 @@ def test_the_calls_of_a_person_and_offer_are_changed_together_within_the_time(wo
     world.wait(26 * 3600)
     second = world.call(world.lead().attempted_call_id)
     about: dict[str, Any] = {"company_id": 1, "contact_key": KEY, "offer_id": 1}
-    world.ask(CallUpdateRequested(**about, since=world.now - 4 * HOUR, add_revenue=3.0))
-    assert [world.call(call.id).revenue for call in (first, second)] == [0.0, 3.0]
-    world.ask(CallUpdateRequested(**about, add_revenue=3.0))
-    assert [world.call(call.id).revenue for call in (first, second)] == [3.0, 6.0]
+    world.ask(CallUpdateRequested(**about, since=world.now - 4 * HOUR, add_revenue=Decimal("3.0")))
+    assert [world.call(call.id).revenue for call in (first, second)] == [Decimal("0.0"), Decimal("3.0")]
+    world.ask(CallUpdateRequested(**about, add_revenue=Decimal("3.0")))
+    assert [world.call(call.id).revenue for call in (first, second)] == [Decimal("3.0"), Decimal("6.0")]
     assert world.answer is not None
     assert (world.answer.record_id, world.answer.record_ids) == (second.id, (second.id, first.id))
-    assert world.lead().revenue == 9.0
+    assert world.lead().revenue == Decimal("9.0")
     others: tuple[dict[str, Any], ...] = ({"offer_id": 2}, {"since": world.now + 1})
     for other in others:
         with pytest.raises(RefusedError, match="no call of this number"):
-            world.ask(CallUpdateRequested(**{**about, **other}, add_revenue=1.0))
+            world.ask(CallUpdateRequested(**{**about, **other}, add_revenue=Decimal("1.0")))
 
 
 def test_what_a_call_earns_reaches_its_lead_where_it_has_moved_to(world: World) -> None:
@@ -503,7 +509,7 @@ def test_what_a_call_earns_reaches_its_lead_where_it_has_moved_to(world: World) 
     world.update(caller_id="+13055550199")
     _change(world, call, revenue=7.0, buyer_converted=True)
     lead = world.lead()
-    assert (lead.contact_key, lead.revenue, lead.buyer_converted) == ("1|+13055550199", 7.0, True)
+    assert (lead.contact_key, lead.revenue, lead.buyer_converted) == ("1|+13055550199", Decimal("7.0"), True)
 
 
 # -- keys and deletion -------------------------------------------------------------------------------------------------
@@ -567,7 +573,7 @@ def test_a_deleted_call_is_gone_and_its_attempt_stays_counted(world: World) -> N
     world.outcome("connected_human", cost=0.02)
     assert world.lead().status == "scheduled"
     (reported,) = [fact for fact in world.facts if fact.type == "outcome.recorded"]
-    assert (reported.call_id, reported.data["cost"]) == (call.id, 0.02)
+    assert (reported.call_id, reported.data["cost"]) == (call.id, Decimal("0.02"))
 
 
 def test_a_deleted_call_takes_its_money_and_conversion_from_its_lead_so_that_reports_agree(world: World) -> None:
@@ -575,14 +581,14 @@ def test_a_deleted_call_takes_its_money_and_conversion_from_its_lead_so_that_rep
     world.outcome("no_answer")
     _change(world, first, revenue=40.0, payout=10.0, buyer_converted=True)
     lead = world.lead()
-    assert (lead.revenue, lead.payout) == (40.0, 10.0)
+    assert (lead.revenue, lead.payout) == (Decimal("40.0"), Decimal("10.0"))
 
     world.ask(CallDeleteRequested(company_id=1, contact_key=KEY, call_id=first.id))
 
     assert world.answer is not None
     assert (world.answer.record_type, world.answer.record_id) == ("call", first.id)
     lead = world.lead()
-    assert (lead.revenue, lead.payout, lead.buyer_converted) == (0.0, 0.0, False)
+    assert (lead.revenue, lead.payout, lead.buyer_converted) == (Decimal("0.0"), Decimal("0.0"), False)
 
 
 def test_a_call_whose_lead_was_deleted_is_given_up_when_the_lead_would_have(world: World) -> None:
@@ -595,7 +601,7 @@ def test_a_call_whose_lead_was_deleted_is_given_up_when_the_lead_would_have(worl
     lost = world.call(call.id)
     assert (lost.outcome, lost.sub_status, lost.ended_at) == ("unknown", "timed_out", due_at)
     world.outcome("connected_human", cost=0.02, call_id=call.id)
-    assert (world.call(call.id).outcome, world.call(call.id).cost) == ("connected_human", 0.02)
+    assert (world.call(call.id).outcome, world.call(call.id).cost) == ("connected_human", Decimal("0.02"))
 
 
 def test_what_a_call_cost_is_reported_also_where_it_and_its_lead_were_deleted_meanwhile(world: World) -> None:
@@ -604,7 +610,7 @@ def test_what_a_call_cost_is_reported_also_where_it_and_its_lead_were_deleted_me
     world.ask(LeadDeleteRequested(company_id=1, contact_key=KEY, lead_id=call.lead_id or 0))
     world.outcome("connected_human", cost=0.02, call_id=call.id)
     (reported,) = [fact for fact in world.facts if fact.type == "outcome.recorded"]
-    assert (reported.lead_id, reported.call_id, reported.data["cost"]) == (None, call.id, 0.02)
+    assert (reported.lead_id, reported.call_id, reported.data["cost"]) == (None, call.id, Decimal("0.02"))
 
 
 def test_a_person_lists_a_bounded_number_of_calls(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,9 +1,12 @@
 """Is each conversion of a lead or call recorded once, changed with the call, and taken back with its date?"""
 
+from decimal import Decimal
 from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from engine.partition.draft import RefusedError
 from schemas.commands import PostWebhook
@@ -24,6 +27,10 @@ WEBHOOK, BUYER, OTHER_BUYER = 9, 41, 42
 
 @pytest.fixture
 def world() -> World:
+    return made_world()
+
+
+def made_world() -> World:
     made = World()
     made.add("outgoing_webhook", WEBHOOK, OutgoingWebhook(name="CRM", url="https://crm.example.com/x"))
     for buyer_id in (BUYER, OTHER_BUYER):
@@ -214,7 +221,12 @@ def test_the_conversions_and_money_of_a_deleted_call_are_taken_back(world: World
         ("conversion.taken_back", "offer", 2.0),
     ]
     lead = world.lead()
-    assert (lead.buyer_converted, lead.offer_converted, lead.revenue, lead.payout) == (False, False, 0.0, 0.0)
+    assert (lead.buyer_converted, lead.offer_converted, lead.revenue, lead.payout) == (
+        False,
+        False,
+        Decimal("0.0"),
+        Decimal("0.0"),
+    )
     assert (lead.buyer_conversion_id, lead.offer_conversion_id) == (None, None)
 
 
@@ -264,7 +276,7 @@ def test_money_that_is_set_and_money_that_is_added_obey_one_rule(
     for one in changes:
         change(world, call_id, **one)
 
-    assert (world.call(call_id).revenue, world.lead().revenue) == (revenue, revenue)
+    assert {world.call(call_id).revenue, world.lead().revenue} == {Decimal(repr(revenue))}
 
 
 @pytest.mark.parametrize("fields", [{"add_revenue": 1.0}, {"add_payout": -2e9}, {"revenue": 1e9, "add_revenue": 1.0}])
@@ -276,4 +288,14 @@ def test_money_beyond_its_bounds_is_refused_however_it_came(world: World, fields
         change(world, call_id, **fields)
 
     assert refused.value.code == "validation_failed"
-    assert (world.call(call_id).revenue, world.lead().payout) == (1e9, 0.5)
+    assert (world.call(call_id).revenue, world.lead().payout) == (Decimal(10**9), Decimal("0.5"))
+
+
+@given(st.lists(st.decimals(-1000, 1000, places=4), max_size=20))
+def test_what_is_added_to_a_call_is_what_it_its_lead_and_its_buyer_have(amounts: list[Decimal]) -> None:
+    world = made_world()
+    call_id = call_of(world)
+    for one in amounts:
+        world.ask(CallUpdateRequested(company_id=1, contact_key=KEY, call_id=call_id, add_revenue=one))
+    total = sum(amounts, Decimal(0))
+    assert (world.call(call_id).revenue, world.lead().revenue) == (total, total)

@@ -1,5 +1,6 @@
 """Does a lead wait for the disposition of its call, and does the disposition move it on?"""
 
+from decimal import Decimal
 from typing import Any
 
 import msgspec
@@ -319,7 +320,11 @@ def test_a_disposition_that_ends_contact_holds_before_a_contact_that_was_due_whe
     call_id = world.lead().attempted_call_id
     world.now = world.now + 2 * HOUR  # the text is due; its timer has not fired
 
-    world.ask(CallUpdateRequested(company_id=1, contact_key=KEY, call_id=call_id, call_disposition_id=9, add_revenue=5.0))
+    world.ask(
+        CallUpdateRequested(
+            company_id=1, contact_key=KEY, call_id=call_id, call_disposition_id=9, add_revenue=Decimal("5.0")
+        )
+    )
 
     assert world.steps() == steps
     assert world.lead().revenue == 5.0

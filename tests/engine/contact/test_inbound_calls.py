@@ -1,5 +1,6 @@
 """How is an inbound call recorded: its record, its lead, and reports that come out of sequence?"""
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -164,12 +165,16 @@ def test_reports_out_of_order_and_again_change_nothing_that_is_over(world: World
 def test_what_is_known_only_after_the_end_is_taken_in_then(world: World) -> None:
     _rings(world, "connected")
     ended = _rings(world, "ended", after=20, talk_seconds=20, transcription_status="pending")
-    later: dict[str, Any] = {"recording_url": "https://pbx.test/1.mp3", "transcription_status": "completed", "cost": 0.12}
+    later: dict[str, Any] = {
+        "recording_url": "https://pbx.test/1.mp3",
+        "transcription_status": "completed",
+        "cost": Decimal("0.12"),
+    }
     for _ in range(2):
         call = _rings(world, "ended", after=60, talk_seconds=99, **later)
         assert {name: getattr(call, name) for name in later} == later
         assert (call.ended_at, call.talk_seconds, call.outcome) == (ended.ended_at, 20, "connected_human")
-    assert _rings(world, "connected", cost=9.0).cost == 0.12
+    assert _rings(world, "connected", cost=9.0).cost == Decimal("0.12")
     assert _rings(world, "ended", transcription_status="pending").transcription_status == "completed"
     (reported,) = [fact for fact in world.facts if fact.type == "call.updated"]
     assert (reported.call_id, reported.data) == (call.id, {"fields": list(later)})
@@ -270,7 +275,12 @@ def test_a_call_of_whose_end_nobody_tells_is_over_after_four_hours(world: World,
     _rings(world, "connected", after=5)
     assert world.call(call.id).version == lost.version
     found = _rings(world, "ended", occurred_at=call.created_at + 60 * SECOND, talk_seconds=50, cost=0.02)
-    assert (found.outcome, found.sub_status, talk_seconds(found), found.cost) == ("connected_human", None, 50, 0.02)
+    assert (found.outcome, found.sub_status, talk_seconds(found), found.cost) == (
+        "connected_human",
+        None,
+        50,
+        Decimal("0.02"),
+    )
     assert (found.ended_at, world.lead(waiting.id).connected) == (call.created_at + 60 * SECOND, True)
 
 

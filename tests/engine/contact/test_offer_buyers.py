@@ -1,5 +1,6 @@
 """Does a step that names no buyers call for those of the offer, and does a lead wait while their caps are used up?"""
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -189,7 +190,7 @@ def test_a_lead_that_expires_before_the_reset_has_no_next_action_and_expires(cap
 def test_a_change_of_the_record_wakes_the_leads_that_its_caps_hold(capped: World, until: Instant | None) -> None:
     capped.submit()
     refuse(capped, until)
-    body = BuyerGroup(name="Solar", buyer_ids=(70, 71), caps={"attempt_hourly": 9.0}, time_zone=NEW_YORK)
+    body = BuyerGroup(name="Solar", buyer_ids=(70, 71), caps={"attempt_hourly": Decimal("9.0")}, time_zone=NEW_YORK)
     capped.add("buyer_group", 7, body, version=2)
     capped.wait(1)
     assert len([message for message in to_account(capped) if isinstance(message, SlotRequested)]) == 2
@@ -214,16 +215,16 @@ def test_the_revenue_of_a_call_is_reported_to_capped_resources_alone(capped: Wor
     capped.outcome("connected_buyer", buyer_id=70)
     call_id = capped.lead().attempted_call_id
     request: dict[str, Any] = {"company_id": 1, "contact_key": KEY, "call_id": call_id}
-    capped.ask(CallUpdateRequested(**request, revenue=40.0, payout=15.0, buyer_converted=True))
-    capped.ask(CallUpdateRequested(**request, revenue=40.0))
-    capped.ask(CallUpdateRequested(**request, add_revenue=-10.0, buyer_converted=False))
+    capped.ask(CallUpdateRequested(**request, revenue=Decimal("40.0"), payout=Decimal("15.0"), buyer_converted=True))
+    capped.ask(CallUpdateRequested(**request, revenue=Decimal("40.0")))
+    capped.ask(CallUpdateRequested(**request, add_revenue=Decimal("-10.0"), buyer_converted=False))
     assert [(found.at, found.amounts) for found in earnings(capped)] == [
         (
             capped.call(call_id).created_at,
-            {"buyer_group/7": {"buyer_conversion": 1, "earned_revenue": 25.0, "revenue": 40.0}},
+            {"buyer_group/7": {"buyer_conversion": 1, "earned_revenue": Decimal("25.0"), "revenue": Decimal("40.0")}},
         ),
         (
             capped.call(call_id).created_at,
-            {"buyer_group/7": {"buyer_conversion": -1, "earned_revenue": -10.0, "revenue": -10.0}},
+            {"buyer_group/7": {"buyer_conversion": -1, "earned_revenue": Decimal("-10.0"), "revenue": Decimal("-10.0")}},
         ),
     ]

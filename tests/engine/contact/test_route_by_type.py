@@ -1,5 +1,6 @@
 """Does a call go by the route_by_type of its step, else of its offer, and does what it earns count where EPC decides?"""
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from tests.engine.contact.test_slots import to_account
 from tests.engine.contact.world import KEY, NEW_YORK, World
 
 TEXT = {"id": "text", "kind": "sms", "template": "Hi"}
-BIDS = {70: 5.0, 71: 30.0, 72: None, 73: 900.0}
+BIDS = {70: Decimal(5), 71: Decimal(30), 72: None, 73: Decimal(900)}
 
 
 def offered(connect: dict[str, Any] | None = None, **offer: Any) -> World:
@@ -102,9 +103,12 @@ def test_by_epc_the_account_chooses_and_learns_what_the_call_earns() -> None:
     command = world.commands[0]
     assert isinstance(command, PlaceCall)
     world.outcome("connected_buyer", buyer_id=71)
-    world.ask(CallUpdateRequested(company_id=1, contact_key=KEY, call_id=command.call_id, revenue=40.0))
+    world.ask(CallUpdateRequested(company_id=1, contact_key=KEY, call_id=command.call_id, revenue=Decimal("40.0")))
     (sent,) = [from_json(one.body, CallEarned) for one in world.messages if one.type == "call.earned"]
-    assert (sent.amounts, sent.routed_by_epc) == ({"buyer/71": {"earned_revenue": 40.0, "revenue": 40.0}}, True)
+    assert (sent.amounts, sent.routed_by_epc) == (
+        {"buyer/71": {"earned_revenue": Decimal("40.0"), "revenue": Decimal("40.0")}},
+        True,
+    )
 
 
 def test_of_a_call_that_was_routed_otherwise_nothing_is_sent_without_caps() -> None:
@@ -112,7 +116,7 @@ def test_of_a_call_that_was_routed_otherwise_nothing_is_sent_without_caps() -> N
     command = world.commands[0]
     assert isinstance(command, PlaceCall)
     world.outcome("connected_buyer", buyer_id=71)
-    world.ask(CallUpdateRequested(company_id=1, contact_key=KEY, call_id=command.call_id, revenue=40.0))
+    world.ask(CallUpdateRequested(company_id=1, contact_key=KEY, call_id=command.call_id, revenue=Decimal("40.0")))
     assert [one for one in world.messages if one.type == "call.earned"] == []
 
 

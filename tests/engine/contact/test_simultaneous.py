@@ -1,5 +1,6 @@
 """Does a call of a group that is dialled simultaneously ring several buyers, and is it the winner's from its answer on?"""
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -122,7 +123,11 @@ def test_where_one_of_them_takes_the_call_no_more_the_slot_is_asked_for_again() 
     world = World()
     for buyer_id in BUYERS:
         world.add("buyer", buyer_id, Buyer(name="Bob", number=f"+121255501{buyer_id}"))
-    world.add("buyer_group", 7, BuyerGroup(name="S", buyer_ids=BUYERS, dial_buyers_type="simultaneously", caps={"x": 1.0}))
+    world.add(
+        "buyer_group",
+        7,
+        BuyerGroup(name="S", buyer_ids=BUYERS, dial_buyers_type="simultaneously", caps={"x": Decimal("1.0")}),
+    )
     world.schedule(CALL, TEXT)
     world.submit()
     world.add("buyer", 72, Buyer(name="Bob", number="+12125550172", filters=("state:FL",)), version=2)

@@ -1,6 +1,7 @@
 """Is a call shown with every column, and its events in the order of time?"""
 
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -146,10 +147,12 @@ def test_a_call_has_a_buyer_once_one_answered(fields: dict[str, Any], no_buyer: 
 
 
 @pytest.mark.parametrize(
-    ("revenue", "payout", "cost", "left"), [(0.3, 0.1, 0.0, 0.2), (10.0, 4.5, 0.0123, 5.4877), (0.0, 1.0, 0.5, -1.5)]
+    ("revenue", "payout", "cost", "left"),
+    [("0.3", "0.1", "0", "0.2"), ("10", "4.5", "0.0123", "5.4877"), ("0", "1", "0.5", "-1.5")],
 )
-def test_a_profit_is_what_is_left_to_a_ten_thousandth(revenue: float, payout: float, cost: float, left: float) -> None:
-    assert call_profit(_call(revenue=revenue, payout=payout, cost=cost)) == left
+def test_a_profit_is_what_is_left_to_a_ten_thousandth(revenue: str, payout: str, cost: str, left: str) -> None:
+    call = _call(revenue=Decimal(revenue), payout=Decimal(payout), cost=Decimal(cost))
+    assert call_profit(call) == Decimal(left)
 
 
 def test_a_call_is_in_the_country_that_the_lead_named_else_in_that_of_the_number() -> None:

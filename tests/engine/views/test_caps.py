@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 import msgspec
@@ -28,7 +29,7 @@ def _group(**fields: Any) -> BuyerGroup:
 
 
 def _tallies(
-    used: Mapping[str, float], group: BuyerGroup, now: Instant = NOW, *, is_open: bool = False
+    used: Mapping[str, float | Decimal], group: BuyerGroup, now: Instant = NOW, *, is_open: bool = False
 ) -> dict[str, CapUsage]:
     """Return the counters of an account in which so much is used: confirmed, or reserved by calls under way."""
     found: dict[str, CapUsage] = {}
@@ -39,7 +40,7 @@ def _tallies(
         if is_open and metric in RESERVED:
             tally.open[metric] = int(amount)
         else:
-            tally.used[metric] = amount
+            tally.used[metric] = Decimal(amount)
     return found
 
 
@@ -74,13 +75,19 @@ def test_what_is_used_in_total_counts_from_its_reset_and_is_never_reset_by_time(
 
 
 def test_each_metric_is_a_sum_of_the_groups_calls() -> None:
-    sums = {"calls_count": 5, "no_buyer_count": 2, "buyer_converted_count": 1, "revenue": 40.3, "payout": 0.1}
+    sums = {
+        "calls_count": 5,
+        "no_buyer_count": 2,
+        "buyer_converted_count": 1,
+        "revenue": Decimal("40.3"),
+        "payout": Decimal("0.1"),
+    }
     assert used_of("daily", sums) == {
         "attempt_daily": 5,
         "buyer_conversion_daily": 1,
         "connection_daily": 3,
-        "earned_revenue_daily": 40.2,
-        "revenue_daily": 40.3,
+        "earned_revenue_daily": Decimal("40.2"),
+        "revenue_daily": Decimal("40.3"),
     }
     assert set(used_of("total", None).values()) == {0}
 
@@ -99,7 +106,7 @@ def test_each_metric_is_a_sum_of_the_groups_calls() -> None:
     ],
 )  # fmt: skip
 def test_a_group_opens_when_the_last_of_its_caps_is_reset(
-    caps: dict[str, float], used: dict[str, float], hit: tuple[str, ...], opens: str | None
+    caps: dict[str, Any], used: dict[str, Any], hit: tuple[str, ...], opens: str | None
 ) -> None:
     group = _group(caps=caps)
     assert caps_hit(group, used) == hit
@@ -180,9 +187,9 @@ def test_a_buyer_is_free_again_when_the_caps_in_its_way_are_reset_and_nothing_el
 
 
 def test_it_is_unknown_when_an_open_call_releases_what_it_reserved() -> None:
-    group = _group(caps={"attempt_hourly": 2})
+    group = _group(caps={"attempt_hourly": Decimal(2)})
     rules = _rules(
-        buyer_70=Buyer(name="Ann", number="+12125550140", caps={"connection_daily": 1}, time_zone=NEW_YORK),
+        buyer_70=Buyer(name="Ann", number="+12125550140", caps={"connection_daily": Decimal(1)}, time_zone=NEW_YORK),
         buyer_group_7=group,
         offer_9=Offer(name="Solar", lead_token="lt", buyer_group_ids=(7,)),
     )
@@ -195,7 +202,7 @@ def test_it_is_unknown_when_an_open_call_releases_what_it_reserved() -> None:
 
 
 def test_no_buyer_can_take_a_call_of_a_lead_whose_traffic_source_has_used_up_its_caps() -> None:
-    source = TrafficSource(name="Ads", caps={"connection_daily": 1}, time_zone=NEW_YORK)
+    source = TrafficSource(name="Ads", caps={"connection_daily": Decimal(1)}, time_zone=NEW_YORK)
     rules = _rules(
         buyer_70=Buyer(name="Ann", number="+12125550140"),
         offer_9=Offer(name="Solar", lead_token="lt", buyer_ids=(70,)),
@@ -216,7 +223,7 @@ def test_no_buyer_can_take_a_call_of_a_lead_whose_number_has_used_up_its_caps() 
     rules = _rules(
         buyer_70=Buyer(name="Ann", number="+12125550140"),
         offer_9=Offer(name="Solar", lead_token="lt", buyer_ids=(70,)),
-        number_6=Number(number="+12125550150", caps={"attempt_daily": 1}, time_zone=NEW_YORK),
+        number_6=Number(number="+12125550150", caps={"attempt_daily": Decimal(1)}, time_zone=NEW_YORK),
     )
     row = {**ROW, "svc_number": "+12125550150"}
     found = ways(row, rules)
@@ -242,9 +249,9 @@ def test_each_cap_that_can_be_set_closes_the_group_where_its_own_metric_has_reac
         buyer_group_7=group,
         offer_9=Offer(name="Solar", lead_token="lt", buyer_group_ids=(7,)),
     )
-    reached = {f"{other}_{span}": 2.0 for other in METRICS for span in PERIODS}
+    reached: dict[str, Decimal | int] = {f"{other}_{span}": 2 for other in METRICS for span in PERIODS}
     cap = f"{metric}_{period}"
-    for used, is_hit in ((reached, True), ({**reached, cap: 1.99}, False), ({cap: 2}, True), ({}, False)):
+    for used, is_hit in ((reached, True), ({**reached, cap: Decimal("1.99")}, False), ({cap: 2}, True), ({}, False)):
         tallies = {"buyer_group/7": _tallies(used, group)}
         capacity_shown = availability(ROW, ways(ROW, rules), Capacity(rules, {}, tallies, NOW))
         assert capacity_shown["reasons"] == ({"70": f"{period}_cap"} if is_hit else {}), used
@@ -269,10 +276,10 @@ def test_a_buyer_is_free_again_within_its_hours_and_those_of_its_group(
     hours: dict[str, Any] = {"business_hours": DAY_OF_WORK, "time_zone": NEW_YORK}
     rules = _rules(
         buyer_70=Buyer(name="Ann", number="+12125550140", **(hours if whose == "buyer" else {})),
-        buyer_group_7=_group(caps={"attempt_hourly": 2}, **(hours if whose == "group" else {})),
+        buyer_group_7=_group(caps={"attempt_hourly": Decimal(2)}, **(hours if whose == "group" else {})),
         offer_9=Offer(name="Solar", lead_token="lt", buyer_group_ids=(7,)),
     )
-    tallies = {"buyer_group/7": _tallies(used, _group(caps={"attempt_hourly": 2}), at(now))}
+    tallies = {"buyer_group/7": _tallies(used, _group(caps={"attempt_hourly": Decimal(2)}), at(now))}
     capacity_shown = availability(ROW, ways(ROW, rules), Capacity(rules, {}, tallies, at(now)))
     assert (capacity_shown["reasons"].get("70"), capacity_shown["next_available_at"]) == (reason, opens)
 

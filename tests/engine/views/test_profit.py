@@ -1,5 +1,7 @@
 """Is a profit revenue less payout less cost, in every place that shows one?"""
 
+from decimal import Decimal
+
 import pytest
 
 from engine.views.hidden_fields import ACROSS, with_following
@@ -7,18 +9,15 @@ from engine.views.profit import profit
 from engine.views.report import CALLS, LEADS, Measure, metrics
 
 AMOUNTS = [
-    (0.3, 0.1, 0.0, 0.2),
-    (45.0, 8.25, 0.0125, 36.7375),
-    (0.0, 0.0, 0.02, -0.02),
-    (-10.0, -4.0, 0.5, -6.5),
-    (1.1, 1.0, 0.1, 0.0),
+    tuple(map(Decimal, row.split()))
+    for row in ("0.3 0.1 0 0.2", "45 8.25 0.0125 36.7375", "0 0 0.02 -0.02", "-10 -4 0.5 -6.5", "1.1 1 0.1 0")
 ]
 
 
 @pytest.mark.parametrize(("revenue", "payout", "cost", "left"), AMOUNTS)
 @pytest.mark.parametrize("measure", [LEADS, CALLS])
 def test_a_row_of_a_report_has_the_profit_of_its_sums(
-    measure: Measure, revenue: float, payout: float, cost: float, left: float
+    measure: Measure, revenue: Decimal, payout: Decimal, cost: Decimal, left: Decimal
 ) -> None:
     sums = {**dict.fromkeys(measure.sums, 0), "revenue": revenue, "payout": payout, "cost": cost}
     shown = metrics(sums, measure)

@@ -1,6 +1,8 @@
 """Does a report derive each group's measures from its sums, for many groups as for few?"""
 
+from decimal import Decimal
 from operator import itemgetter
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -51,17 +53,17 @@ def test_what_was_created_since_the_edges_were_worked_out_is_in_no_bucket() -> N
     assert [crossed.cells["a", pivot]["leads_count"] for pivot in crossed.pivots] == [4, 0]
 
 
-LEAD_SUMS = {
+LEAD_SUMS: dict[str, Any] = {
     "leads_count": 200, "live_count": 31, "attempted_count": 160, "connected_count": 40, "converted_count": 10,
-    "opt_out_count": 7, "outbound_calls_count": 301, "sms_count": 53, "emails_count": 59, "revenue": 610.12346,
-    "payout": 210.1, "cost": 100.3, "connected_calls_count": 90, "first_attempts_count": 150,
+    "opt_out_count": 7, "outbound_calls_count": 301, "sms_count": 53, "emails_count": 59, "revenue": Decimal("610.12346"),
+    "payout": Decimal("210.1"), "cost": Decimal("100.3"), "connected_calls_count": 90, "first_attempts_count": 150,
     "first_attempts_seconds": 9_000.0,
 }  # fmt: skip
-CALL_SUMS = {
+CALL_SUMS: dict[str, Any] = {
     "calls_count": 400, "inbound_count": 11, "connected_count": 80, "converted_count": 20, "buyer_converted_count": 17,
     "offer_converted_count": 13, "no_buyer_count": 19, "answered_count": 120,
-    "abandoned_count": 3, "talk_duration": 5_003, "total_duration": 9_007, "revenue": 610.5,
-    "payout": 210.1, "cost": 100.3, "connected_talk_duration": 4_000,
+    "abandoned_count": 3, "talk_duration": 5_003, "total_duration": 9_007,
+    "revenue": Decimal("610.5"), "payout": Decimal("210.1"), "cost": Decimal("100.3"), "connected_talk_duration": 4_000,
 }  # fmt: skip
 
 
@@ -73,7 +75,7 @@ CALL_SUMS = {
             LEAD_SUMS,
             {
                 **{name: value for name, value in LEAD_SUMS.items() if not name.startswith(("connected_calls", "first_"))},
-                "revenue": 610.1235, "profit": 299.7235, "conversion_rate": 0.05, "connect_rate": 0.25,
+                "revenue": Decimal("610.1235"), "profit": Decimal("299.7235"), "conversion_rate": 0.05, "connect_rate": 0.25,
                 "avg_attempts_to_connect": 2.25, "avg_speed_to_first_attempt_seconds": 60.0,
             },
         ),
@@ -82,14 +84,14 @@ CALL_SUMS = {
             CALL_SUMS,
             {
                 **{name: value for name, value in CALL_SUMS.items() if name != "connected_talk_duration"},
-                "profit": 300.1, "conversion_rate": 0.05, "connect_rate": 0.2, "avg_talk_duration": 50.0,
+                "profit": Decimal("300.1"), "conversion_rate": 0.05, "connect_rate": 0.2, "avg_talk_duration": 50.0,
                 "answer_rate": 0.3085, "abandoned_rate": 0.025,
             },
         ),
     ],
 )  # fmt: skip
 def test_every_figure_follows_from_the_sums_of_its_group(
-    measure: Measure, sums: dict[str, float], reported: dict[str, float]
+    measure: Measure, sums: dict[str, Any], reported: dict[str, Any]
 ) -> None:
     assert metrics(sums, measure) == reported
 

@@ -1,5 +1,6 @@
 """Was, or will, this lead be acted on, and if not, which rule? Each answer in its sentence and in its data."""
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -171,7 +172,7 @@ def test_a_lead_that_waits_for_an_agent_says_so_and_speaks_of_no_buyer(named: st
 def test_a_lead_whose_buyers_have_used_up_their_caps_is_held_until_the_reset() -> None:
     world = asked({**CALL, "connect": {"buyer_group_id": 7}})
     world.add("buyer", 9, Buyer(name="Ann", number="+13055550199"))
-    world.add("buyer_group", 7, BuyerGroup(name="East", buyer_ids=(9,), caps={"attempt_hourly": 1.0}))
+    world.add("buyer_group", 7, BuyerGroup(name="East", buyer_ids=(9,), caps={"attempt_hourly": Decimal("1.0")}))
     lead = world.submit()
     about: dict[str, Any] = {"company_id": 1, "contact_key": KEY, "lead_id": lead.id, "request_id": lead.slot_id or ""}
     refusal = SlotAnswered(**about, granted=False, reason="buyer_cap", until=NOON + 60 * MINUTE)
