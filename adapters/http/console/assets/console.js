@@ -352,16 +352,14 @@
       drafts.drop(form);
       location.assign(next);
     } else if (main && (answer.ok || "redrawn" in main.dataset)) {
-      if (!isPost) history.pushState({}, "", url);
-      replace(page);
+      // An address that is answered is opened as a link is, so that going back works.
+      if (isPost) replace(page);
+      else location.assign(url);
     } else {
       takeHidden(form, page);
       refusals.show(form, button, explain(answer.status, text, isRenewed));
     }
   };
-  window.addEventListener("popstate", (event) => {
-    if (!(event.state && event.state.htmx)) location.reload();
-  });
   document.addEventListener("submit", (event) => {
     const form = event.target, button = event.submitter;
     // Enter in a field of a form with many buttons presses none of them.

@@ -30,6 +30,10 @@ async def test_a_change_is_typed_and_its_answer_is_readable_by_everybody(company
         await page.keyboard.press("Enter")
         await expect(page.get_by_role("status").get_by_role("heading")).to_contain_text("3 of 3 waiting leads")
         await expect(page.get_by_role("row", name="within the next hour 0 3")).to_be_visible()
+        await page.go_back()
+        await expect(page.get_by_role("heading", name="Forecast")).to_be_visible()
+        await page.go_forward()
+        await expect(page.get_by_role("row", name="within the next hour 0 3")).to_be_visible()
         await expect(page.get_by_role("link", name="Forecast").first).to_have_attribute("aria-current", "page")
 
         schemes: tuple[Literal["light", "dark"], ...] = ("light", "dark")
