@@ -365,7 +365,8 @@ def _do(town: TurnsTown, act: str, priority: float, old: list[tuple[int, str]]) 
     elif act == "later":
         town.come_later(priority, 3)
     elif act == "fire":
-        town.fire()
+        while town.fire():  # a queue opens one lead a cycle, and the next cycle follows at once
+            pass
     elif act == "time":
         town.now += 2 * MINUTE
     elif act == "late" and old:
@@ -377,7 +378,7 @@ def _do(town: TurnsTown, act: str, priority: float, old: list[tuple[int, str]]) 
 
 
 def _holds(town: TurnsTown, *, at_turn: bool = False) -> None:
-    """Check what is always true, and what is true once every lead had a turn: until then any lead takes free capacity."""
+    """Check what is always true, and what is true once nothing is due: until then any lead takes free capacity."""
     assert town.open == town.asked
     assert len(town.open) <= LINES
     leads = {lead_id: town.lead(lead_id) for lead_id in town.lead_ids()}
