@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from schemas.commands import PlaceCall
-from schemas.instant import HOUR, MINUTE, Instant
+from schemas.instant import DAY, HOUR, MINUTE, Instant
 from schemas.records import Buyer, BuyerGroup, Offer, TrafficSource
 from schemas.requests import CallEarned, CallUpdateRequested, SlotAnswered, SlotReleased, SlotRequested
 from schemas.wire import from_json
@@ -214,6 +214,7 @@ def test_the_revenue_of_a_call_is_reported_to_capped_resources_alone(capped: Wor
     answer(capped)
     capped.outcome("connected_buyer", buyer_id=70)
     call_id = capped.lead().attempted_call_id
+    capped.now += DAY  # what a call earns counts on the day of the call, however late it is reported
     request: dict[str, Any] = {"company_id": 1, "contact_key": KEY, "call_id": call_id}
     capped.ask(CallUpdateRequested(**request, revenue=Decimal("40.0"), payout=Decimal("15.0"), buyer_converted=True))
     capped.ask(CallUpdateRequested(**request, revenue=Decimal("40.0")))
