@@ -385,6 +385,43 @@ async def test_an_input_whose_records_the_log_refuses_is_found_recorded_and_left
     assert runner.problem is None
 
 
+class Stubborn(Padding):
+    """Fails at one timer, and fails again where that timer is to be given up."""
+
+    def wake(self, draft: Draft, key: str, due_at: Instant) -> None:
+        if key.endswith("|50"):
+            raise ValueError("its turn fails")
+        super().wake(draft, key, due_at)
+
+    def give_up(self, draft: Draft, key: str, reason: str) -> None:
+        raise ValueError("and so does giving it up")
+
+
+async def test_a_timer_that_cannot_even_be_given_up_holds_up_nobody_and_is_tried_again_in_an_hour(world: RunnerWorld) -> None:
+    runner = world.runner(Stubborn())
+    await runner.open()
+    for key in ("1|1", "1|50", "1|2"):
+        await world.ask(CallerActed(company_id=1, contact_key=key, action="remove"), key=key)
+    await runner.cycle()
+    world.clock.time += 2_000
+    for _ in range(10):
+        await runner.cycle()
+        world.clock.time += 60_000
+
+    failed = [one for one in await world.decisions() if one.verdict == "failed"]
+    letters = await world.dead_letters()
+    heads = {key: runner.state.get(head_key(key), Head) for key in ("1|1", "1|50", "1|2")}
+    assert len(failed) == len(letters) == 1
+    assert "its turn fails" in (failed[0].error or "")
+    assert "giving it up: " in (failed[0].error or "")
+    assert failed[0].changes == ()
+    assert [head is not None and head.last_call_at is None for head in heads.values()] == [True, False, True]
+
+    world.clock.time += 3_600_000
+    await runner.cycle()
+    assert sum(one.verdict == "failed" for one in await world.decisions()) == 2
+
+
 async def test_a_limit_that_was_raised_meanwhile_refuses_nothing(world: RunnerWorld) -> None:
     await world.log.delete_topic("contacts.state")
     await world.log.create_topic("contacts.state", 1, record_bytes_max=20_000)
