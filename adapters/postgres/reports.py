@@ -179,8 +179,10 @@ CALLBACK_SUMS: Mapping[str, str] = {
     "overdue_count": f"count(*) FILTER (WHERE {_OVERDUE})",
     **{
         f"{state}_count": f"count(*) FILTER (WHERE callback_status = '{state}')"
-        for state in ("pending", "kept", "late", "missed", "cancelled")
+        for state in ("pending", "kept", "missed", "cancelled")
     },
+    # `late_count` is a figure of leads that are due.
+    "kept_late_count": "count(*) FILTER (WHERE callback_status = 'late')",
     "reached_count": "count(*) FILTER (WHERE is_reached)",
     "judged_count": "count(*) FILTER (WHERE callback_status IN ('kept', 'late', 'missed'))",
     "late_seconds": "coalesce(sum(late_seconds) FILTER (WHERE callback_status = 'late'), 0)::bigint",

@@ -40,7 +40,7 @@ _OF_OUTCOMES = ("done_count", "failed_count", "open_count", "sent_count", "by_ou
 """Counts of contacts by outcome, and the span that asks for them."""
 
 _OF_CALLBACKS = (
-    *("called_at", "late_seconds", "avg_late_seconds", "kept_count", "late_count", "missed_count", "kept_rate"),
+    *("called_at", "late_seconds", "avg_late_seconds", "kept_count", "kept_late_count", "missed_count", "kept_rate"),
     *("overdue_count", "pending_count", "cancelled_count", "callback_status", "promised_by", "agent_id"),
 )
 """What says that a callback was promised, by whom, when it was due or how it went: to be hidden with that instant."""

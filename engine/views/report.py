@@ -181,19 +181,19 @@ campaign in 30 days at most 3 % may be (16 CFR 310.4(b)(4)(i)).
 
 CALLBACKS = Measure(
     sums=(
-        "promised_count", "pending_count", "overdue_count", "kept_count", "late_count", "missed_count", "cancelled_count",
-        "reached_count", "judged_count", "late_seconds",
+        "promised_count", "pending_count", "overdue_count", "kept_count", "kept_late_count", "missed_count",
+        "cancelled_count", "reached_count", "judged_count", "late_seconds",
     ),
     columns={
         **{
             name: _sum(name)
             for name in (
-                "promised_count", "pending_count", "overdue_count", "kept_count", "late_count", "missed_count",
+                "promised_count", "pending_count", "overdue_count", "kept_count", "kept_late_count", "missed_count",
                 "cancelled_count", "reached_count",
             )
         },
         "kept_rate": _rate("kept_count", "judged_count"),
-        "avg_late_seconds": _rate("late_seconds", "late_count"),
+        "avg_late_seconds": _rate("late_seconds", "kept_late_count"),
     },
 )  # fmt: skip
 """Of callbacks. Overdue: pending, and its time is over. The rate is of those that were made or missed."""

@@ -102,7 +102,8 @@ async def test_they_are_added_up_by_agent_and_by_the_day_of_a_zone(shown: Shown)
 
     assert found is not None
     counted = {
-        (group.category, group.sums["kept_count"], group.sums["late_count"], group.sums["missed_count"]) for group in found
+        (group.category, group.sums["kept_count"], group.sums["kept_late_count"], group.sums["missed_count"])
+        for group in found
     }
     assert counted == {(70, 1, 0, 0), (71, 0, 1, 0), (70, 0, 0, 1), (70, 0, 0, 0)}
     assert {group.sums["overdue_count"] for group in found} == {0}

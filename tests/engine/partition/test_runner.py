@@ -397,7 +397,9 @@ class Stubborn(Padding):
         raise ValueError("and so does giving it up")
 
 
-async def test_a_timer_that_cannot_even_be_given_up_holds_up_nobody_and_is_tried_again_in_an_hour(world: RunnerWorld) -> None:
+async def test_a_timer_that_cannot_even_be_given_up_holds_up_nobody_and_is_tried_again_in_an_hour(
+    world: RunnerWorld,
+) -> None:
     runner = world.runner(Stubborn())
     await runner.open()
     for key in ("1|1", "1|50", "1|2"):
