@@ -21,11 +21,10 @@ from engine.rules import ForeignRuleError, read_rule
 from schemas.decisions import REMOVED, Change, Emitted, Sent
 from schemas.deployment import KEY_PREFIX
 from schemas.envelope import DecisionNumber, EnvelopeError, emitted_by
+from schemas.records import Record, rules_key
+from schemas.state import kind_of
 from schemas.topics import ACCOUNTS_REQUESTS, ACCOUNTS_RULES, COMMAND_TOPICS
-from schemas.wire import digest
-
-RECORD_PREFIX = "record/"
-"""Values of state under such a key are published, each version once."""
+from schemas.wire import digest, from_json
 
 
 class ActingDecision(Struct, frozen=True):
@@ -38,45 +37,48 @@ class ActingDecision(Struct, frozen=True):
     messages: tuple[Sent, ...] = ()
 
 
-class _Version(Struct, frozen=True):
-    type: str
-    id: int
-    version: int
-
-
 class Decided(Struct, frozen=True):
-    """What was decided of one rule or command: by which decision, and the digest of its bytes."""
+    """What was decided of one rule: by which decision, and the digest of its bytes."""
 
     sequence: int
     digest: str
 
 
+class Emission(Struct):
+    """How often a command of one id and digest was emitted, and by which decision last: two may emit the same fence."""
+
+    sequence: int = 0
+    times: int = 0
+
+
+Act = tuple[str, str]
+"""The id of a command, and the digest of its bytes."""
+
 _DECIDING = msgspec.json.Decoder(ActingDecision)
-_VERSION = msgspec.json.Decoder(_Version)
 
 
 class DecidedActs:
     """What the decisions of a partition published and emitted, in their order.
 
-    `rules` is by key of `accounts.rules`, `commands` by plain name of the topic and id of the command.
+    `rules` is by key of `accounts.rules`, `commands` by plain name of the topic.
     """
 
     def __init__(self, aggregate: Aggregate) -> None:
         self.publishes = aggregate.requests_topic == ACCOUNTS_REQUESTS
         self.rules: dict[bytes, Decided] = {}
-        self.commands: dict[str, dict[str, list[Decided]]] = {}
+        self.commands: dict[str, dict[Act, Emission]] = {}
 
     def take(self, value: bytes) -> ActingDecision:
         """Note what a decision publishes or emits, and return it. The decision was verified, so it can be read."""
         decision = _DECIDING.decode(value)
         for one in decision.commands:
-            of_topic = self.commands.setdefault(one.topic, {})
-            of_topic.setdefault(one.id, []).append(Decided(decision.sequence, one.digest))
+            emission = self.commands.setdefault(one.topic, {}).setdefault((one.id, one.digest), Emission())
+            emission.sequence, emission.times = decision.sequence, emission.times + 1
         if self.publishes:
             for change in decision.changes:
-                if change.key.startswith(RECORD_PREFIX) and change.value != REMOVED:
-                    rule = _VERSION.decode(change.value)
-                    self.rules[_key(rule)] = Decided(decision.sequence, digest(bytes(change.value)))
+                if change.value != REMOVED and kind_of(change.key) is Record:
+                    rule = from_json(bytes(change.value), Record)
+                    self.rules[rules_key(rule).encode()] = Decided(decision.sequence, digest(bytes(change.value)))
         return decision
 
 
@@ -183,10 +185,10 @@ class _TopicCheck:
         elif record.offset < self._end:
             self._differ("rule", record, 0, "no decision has published this rule")
 
-    async def commands(self, reader: Reader, decided: Mapping[str, list[Decided]]) -> Checked:
-        missing = {(name, one.digest): one.sequence for name, some in decided.items() for one in some}
+    async def commands(self, reader: Reader, decided: Mapping[Act, Emission]) -> Checked:
+        missing, ids = dict(decided), {name: one.sequence for (name, _), one in decided.items()}
         newest, first = DecisionNumber(), 0
-        times: Counter[tuple[str, str, int]] = Counter()
+        times: Counter[tuple[Act, int]] = Counter()
         starts_at = await reader.start(self._partition)
         async for batch in batches(reader, self._partition):
             for record in batch:
@@ -199,38 +201,31 @@ class _TopicCheck:
                 if number < newest:
                     self._differ("command", record, number.sequence, "a command of a later decision is before this one")
                 newest = max(newest, number)
-                self._command(record, number, decided, missing)
-                name, found = _id_of(record), digest(record.value or b"")
-                times[name, found, number.epoch] += 1  # a recovery emits one again, in a new epoch
-                emitted = sum(one.digest == found for one in decided.get(name, ()))  # two decisions may emit one fence
-                if times[name, found, number.epoch] > emitted > 0:
+                act = _id_of(record), digest(record.value or b"")
+                emission = decided.get(act)
+                if emission is None:
+                    self._undecided(record, number, ids.get(act[0]))
+                    continue
+                self._looked_at += 1
+                missing.pop(act, None)
+                times[act, number.epoch] += 1  # a recovery emits one again, in a new epoch
+                if times[act, number.epoch] > emission.times:
                     self._differ("command", record, number.sequence, "this command is there more often than it was decided")
-        for (name, _), sequence in missing.items():
-            if sequence < self._known_from or (starts_at and (not first or sequence <= first)):
+        for (name, _), one in missing.items():
+            if one.sequence < self._known_from or (starts_at and (not first or one.sequence <= first)):
                 self._not_looked_at += 1  # deleted by retention, which cuts from the start
             else:
                 self._missing += 1
-                self._first_missing = (
-                    self._first_missing or f"{self._topic}[{self._partition}] {name} of decision {sequence}"
-                )
+                where = f"{self._topic}[{self._partition}] {name} of decision {one.sequence}"
+                self._first_missing = self._first_missing or where
         return self._checked()
 
-    def _command(
-        self,
-        record: LogRecord,
-        number: DecisionNumber,
-        decided: Mapping[str, list[Decided]],
-        missing: dict[tuple[str, str], int],
-    ) -> None:
-        name, found = _id_of(record), digest(record.value or b"")
-        known = decided.get(name, [])
-        if any(one.digest == found for one in known):
-            missing.pop((name, found), None)
-            self._looked_at += 1
-        elif number.sequence < self._known_from:
+    def _undecided(self, record: LogRecord, number: DecisionNumber, sequence: int | None) -> None:
+        """Judge a command that no decision emitted as it is; `sequence` is of a decision that emitted one of its id."""
+        if number.sequence < self._known_from:
             self._not_looked_at += 1
-        elif known:
-            self._differ("command", record, known[0].sequence, "this is not the command that was decided")
+        elif sequence is not None:
+            self._differ("command", record, sequence, "this is not the command that was decided")
         elif record.offset < self._end:
             self._differ("command", record, number.sequence, "no decision has emitted this command")
 
@@ -272,10 +267,6 @@ class _TopicCheck:
 
 SHOWN_CHARACTERS = 2_000
 """Of a record that differs: enough to see what it would do."""
-
-
-def _key(rule: _Version) -> bytes:
-    return f"{rule.type}/{rule.id}@{rule.version}".encode()
 
 
 def _id_of(record: LogRecord) -> str:

@@ -90,14 +90,14 @@ class HeadCheck:
             else:
                 self._differ(sequence, offset, digest, position.chain, "a head that was kept is not on the chain")
 
-    def end(self, position: Position, *, begins_at: int, gaps: Sequence[tuple[int, int]], offset: int) -> None:
+    def end(self, position: Position, *, begins_at: int, gaps: Sequence[tuple[int, int]]) -> None:
         """Judge the heads that no decision of the log had."""
         for sequence, digest in sorted(self._left):
             if sequence < begins_at or any(first <= sequence <= last for first, last in gaps):
                 self.not_looked_at += 1
             elif sequence > position.sequence:
                 what = "the log ends before a head that was kept"
-                self._differ(sequence, offset, digest, position.chain, what)
+                self._differ(sequence, 0, digest, position.chain, what)
 
     def _differ(self, sequence: int, offset: int, kept: str, chain: str, what: str) -> None:
         self.difference = self.difference or Difference(

@@ -48,7 +48,7 @@ class SeenOutcomes:
 
     def take(self, acts: DecidedActs, *, is_whole: bool) -> None:
         """Note what a partition has emitted, and whether all of it is known."""
-        self._commands.update(name for of_topic in acts.commands.values() for name in of_topic)
+        self._commands.update(name for of_topic in acts.commands.values() for name, _ in of_topic)
         self._is_whole = self._is_whole and is_whole
 
     def check(self) -> Checked:

@@ -84,39 +84,32 @@ class StoredState(Struct):
 async def read_stored_state(log: Log, topic: str, partition: int) -> StoredState:
     """Read a changelog to its present end. Raises `LogError`."""
     found = StoredState(topic, partition)
-    pending: list[LogRecord] = []
     reader = await log.reader(topic, [partition])
     try:
         async for batch in batches(reader, partition):
-            for record in batch:
-                pending.append(record)
-                if record.key == POSITION_KEY.encode():
-                    _apply(found, pending)
-                    pending.clear()
-        _apply(found, pending)  # behind the last position: of no transaction, and restored all the same
+            for record in batch:  # also behind the last position: such records are restored all the same
+                _apply(found, record)
     finally:
         await reader.close()
     return found
 
 
-def _apply(found: StoredState, records: list[LogRecord]) -> None:
-    """Apply the records of a transaction, which ends with the position."""
-    for record in records:
-        key = (record.key or b"").decode(errors="replace")
-        if key == POSITION_KEY:
-            found.position_offset = record.offset
-            try:
-                found.position = msgspec.msgpack.decode(record.value or b"", type=Position)
-            except UNREADABLE:
-                found.position = None
-        elif key.startswith(OUTBOX_PREFIX):
-            _apply_message(found, int(key.removeprefix(OUTBOX_PREFIX)), record)
-        elif not key.startswith(ENTITY_PREFIXES):
-            found.foreign += not key.startswith(OWN_PREFIX)
-        elif record.value is None:
-            found.values.pop(key, None)
-        else:
-            found.values[key] = digest(record.value), record.offset
+def _apply(found: StoredState, record: LogRecord) -> None:
+    key = (record.key or b"").decode(errors="replace")
+    if key == POSITION_KEY:
+        found.position_offset = record.offset
+        try:
+            found.position = msgspec.msgpack.decode(record.value or b"", type=Position)
+        except UNREADABLE:
+            found.position = None
+    elif key.startswith(OUTBOX_PREFIX):
+        _apply_message(found, int(key.removeprefix(OUTBOX_PREFIX)), record)
+    elif not key.startswith(ENTITY_PREFIXES):
+        found.foreign += not key.startswith(OWN_PREFIX)
+    elif record.value is None:
+        found.values.pop(key, None)
+    else:
+        found.values[key] = digest(record.value), record.offset
 
 
 def _apply_message(found: StoredState, number: int, record: LogRecord) -> None:

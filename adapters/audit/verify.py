@@ -18,6 +18,7 @@ from adapters.audit.replay import Folded, Mismatch, Replay
 from adapters.audit.settlements import Settlement, read_settlements
 from adapters.audit.stored_state import StoredState, read_stored_state
 from engine.partition.aggregate import Aggregate
+from engine.partition.decider import outbox_entry
 from engine.partition.ports import Log, LogError, LogRecord, Reader, RulesFeed
 from engine.partition.runner import TopicNames
 from schemas.decisions import OutboxEntry, Position
@@ -100,7 +101,7 @@ async def verify(
     position = replay.position
     settled = max((one.sequence for one in settlements), default=0)
     if found is None:
-        head_check.end(position, begins_at=replay.begins_at, gaps=replay.gaps, offset=0)
+        head_check.end(position, begins_at=replay.begins_at, gaps=replay.gaps)
     acts = Checked() if found else await act_check.check(checks.acts, begins_at=replay.begins_at, settled=settled)
     mismatch = None if found is None else _located(topic, partition, found[0], position.sequence + 1, found[1])
     if seen is not None:
@@ -150,9 +151,7 @@ class _Checks:
             self._known.update(change.key for change in decision.changes)
         for sent in decision.messages:
             if sent.number in self._stored.messages:
-                self._messages[sent.number] = OutboxEntry(
-                    number=sent.number, topic=sent.topic, key=sent.key, type=sent.type, body=bytes(sent.body)
-                )
+                self._messages[sent.number] = outbox_entry(sent)
         if self._seen is not None and self.replay.request is not None and decision.verdict == "done":
             self._seen.note(self.replay.request, decision.sequence)
         self.compare()

@@ -349,7 +349,7 @@ def _named(record: LogRecord, wanted: str) -> str | None:
 
     Raises `RefusedError` malformed_envelope.
     """
-    found = next((value for name, value in record.headers if name.lower() == wanted), None)
+    found = _header_bytes(record, wanted)
     try:
         text = None if found is None else found.decode()
     except UnicodeDecodeError:
@@ -360,5 +360,9 @@ def _named(record: LogRecord, wanted: str) -> str | None:
 
 
 def _header(record: LogRecord, wanted: str) -> str | None:
-    found = next((value for name, value in record.headers if name.lower() == wanted), None)
+    found = _header_bytes(record, wanted)
     return None if found is None else found.decode(errors="replace")[:ID_LENGTH_MAX]
+
+
+def _header_bytes(record: LogRecord, wanted: str) -> bytes | None:
+    return next((value for name, value in record.headers if name.lower() == wanted), None)

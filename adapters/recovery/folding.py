@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from adapters.audit.recorded import batches
-from engine.partition.decider import advanced
+from engine.partition.decider import advanced, outbox_entry
 from engine.partition.ports import Log, LogRecord
 from schemas.decisions import REMOVED, Change, Decision, OutboxEntry, Position
 from schemas.errors import DependencyError
@@ -43,9 +43,7 @@ class FoldedPartition(Struct):
         for change in decision.changes:
             self._change(change)
         for sent in decision.messages:
-            self.messages[sent.number] = OutboxEntry(
-                number=sent.number, topic=sent.topic, key=sent.key, type=sent.type, body=bytes(sent.body)
-            )
+            self.messages[sent.number] = outbox_entry(sent)
         cause = decision.cause
         if cause.recovery is not None:
             self.requests.clear()

@@ -586,6 +586,11 @@ def _entries(messages: Iterable[OutboxMessage], sent: int) -> tuple[OutboxEntry,
     return tuple(entries)
 
 
+def outbox_entry(sent: Sent) -> OutboxEntry:
+    """Return the waiting message that a decision says it has sent."""
+    return OutboxEntry(number=sent.number, topic=sent.topic, key=sent.key, type=sent.type, body=bytes(sent.body))
+
+
 def _sent(entry: OutboxEntry) -> Sent:
     return Sent(number=entry.number, topic=entry.topic, key=entry.key, type=entry.type, body=msgspec.Raw(entry.body))
 

@@ -122,11 +122,11 @@ class LeadImportRunner:
         """Send what was not sent yet; return why it is broken off, or None. Raises `Stalled`."""
         if upload.is_canceled:
             return None
-        await self._wait_for_room(upload)  # before the file is read once more
+        undecided = await self._wait_for_room(upload)  # before the file is read once more
         await self._makers.refresh()
         with tempfile.TemporaryDirectory() as folder:
             try:
-                return await self._send_all(upload, await self._open(upload, Path(folder)))
+                return await self._send_all(upload, await self._open(upload, Path(folder)), undecided)
             except ImportFileError as error:
                 return in_words_of_http(error)
 
@@ -161,9 +161,8 @@ class LeadImportRunner:
         await self._save(upload, SentBatch(context.clock.now()))
         return OpenedImport(plan, topic, partition, acknowledged)
 
-    async def _send_all(self, upload: UploadedImport, opened: OpenedImport) -> str | None:
+    async def _send_all(self, upload: UploadedImport, opened: OpenedImport, undecided: int) -> str | None:
         context, begun_at = self._context, upload.position.line
-        undecided = await self._wait_for_room(upload)
         appender = await context.appender()
         try:
             for some in _in_batches(rows(opened.plan.file)):

@@ -237,16 +237,27 @@ async def test_a_log_that_was_rewritten_to_an_earlier_end_is_found_by_a_head_tha
     assert (await cause_in(run, other)).what == "a head that was kept is not on the chain"
 
 
-async def test_an_outcome_of_a_command_that_nobody_emitted_is_found() -> None:
+@pytest.mark.parametrize("is_forged", [False, True])
+async def test_an_outcome_of_a_command_that_nobody_emitted_is_found(*, is_forged: bool) -> None:
     run = await RecordedRun().build()
-    lead_id = next(
-        int((one.key or b"").split(b"/")[1]) for one in records(run, "contacts.state") if b"lead/" in (one.key or b"")
-    )
+    key = records(run, "contacts.state")[place(run, "contacts.state", b"lead/")].key or b""
+    emitted = next(value.decode() for name, value in records(run, "commands.sms")[0].headers if name == "ce_id")
     outcome = OutcomeRecorded(
-        company_id=1, contact_key=KEY, lead_id=lead_id, command_id="forged", kind="sms", outcome="delivered", occurred_at=AT
+        company_id=1,
+        contact_key=KEY,
+        lead_id=int(key.split(b"/")[1]),
+        command_id="forged" if is_forged else emitted,
+        kind="sms",
+        outcome="delivered",
+        occurred_at=AT,
     )
     await run.ask("contacts.requests", KEY, outcome)
     await run.contacts.cycle()
     await run.close()
-    found = await cause_in(run)
-    assert (found.cause, found.topic, found.key) == ("outcome", "contacts.requests", "forged")
+    _, outcomes = await verified(run)
+    assert outcomes.looked_at == 1
+    if is_forged:
+        found = await cause_in(run)
+        assert (found.cause, found.topic, found.key) == ("outcome", "contacts.requests", "forged")
+    else:
+        assert outcomes.difference is None
