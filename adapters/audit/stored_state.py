@@ -102,9 +102,9 @@ def _apply(found: StoredState, record: LogRecord) -> None:
             found.position = msgspec.msgpack.decode(record.value or b"", type=Position)
         except UNREADABLE:
             found.position = None
-    elif key.startswith(OUTBOX_PREFIX):
-        _apply_message(found, int(key.removeprefix(OUTBOX_PREFIX)), record)
-    elif not key.startswith(ENTITY_PREFIXES):
+    elif key.startswith(OUTBOX_PREFIX) and (number := key.removeprefix(OUTBOX_PREFIX)).isdecimal():
+        _apply_message(found, int(number), record)
+    elif not key.startswith((*ENTITY_PREFIXES, OUTBOX_PREFIX)):
         found.foreign += not key.startswith(OWN_PREFIX)
     elif record.value is None:
         found.values.pop(key, None)

@@ -142,6 +142,10 @@ def a_message_nobody_sent(run: RecordedRun) -> None:
     append(run, "contacts.state", records(run, "contacts.state")[-1], key=b"__outbox__/9", value=value)
 
 
+def a_message_without_a_number(run: RecordedRun) -> None:
+    append(run, "contacts.state", records(run, "contacts.state")[-1], key=b"__outbox__/x", value=b"{}")
+
+
 def a_position_that_gives_ids_again(run: RecordedRun) -> None:
     one = records(run, "contacts.state")[place(run, "contacts.state", b"__position__")]
     position = msgspec.msgpack.decode(one.value or b"")
@@ -167,6 +171,7 @@ def a_request_altered(run: RecordedRun) -> None:
         (a_value_removed, "state", "contacts.state", "a value that was decided is missing"),
         (a_value_added, "state", "contacts.state", "no decision has set this value"),
         (a_message_nobody_sent, "state", "contacts.state", "no decision has sent this message"),
+        (a_message_without_a_number, "state", "contacts.state", "no decision has set this value"),
         (a_position_that_gives_ids_again, "state", "contacts.state", "the position differs from the fold at ids"),
         (a_request_altered, "request", "contacts.decisions", "the input was changed"),
     ],
